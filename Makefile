@@ -1,0 +1,52 @@
+# What a contributor runs. "make check" all day, "make test" before a push.
+
+GO ?= go
+BIN := bin
+
+.PHONY: build check test quick unit fuzz processes interop bench soak deps lint clean
+
+build:
+	$(GO) build -o $(BIN)/ottla ./cmd/ottla
+
+# Under three minutes: build, vet, staticcheck, the rules of the house, short tests with the race detector.
+check: $(BIN)/staticcheck
+	@test -z "$$(git ls-files -z '*.go' | xargs -0 gofmt -l | tee /dev/stderr)"
+	$(GO) build ./...
+	$(GO) vet ./...
+	$(BIN)/staticcheck ./...
+	$(GO) test ./internal/lint
+	$(GO) test -short -race $$($(GO) list ./... | grep -v -e /internal/itest/ -e /internal/lint)
+
+# Everything, quick checks first; installs what is missing.
+test:
+	./scripts/stages.sh
+
+quick: check
+
+unit:
+	$(GO) test -race -count=1 $$($(GO) list ./... | grep -v /internal/itest/)
+
+fuzz:
+	./scripts/fuzz.sh 180
+
+processes: deps build
+	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -count=1 -timeout 20m ./internal/itest/processes/...
+
+interop: deps build
+	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -count=1 -timeout 30m ./internal/itest/interop/...
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v /internal/itest/)
+
+# The full figures; writes docs/soak.md.
+soak: deps build
+	./scripts/soak.sh
+
+deps:
+	./scripts/deps.sh
+
+$(BIN)/staticcheck: tools/go.mod
+	$(GO) -C tools build -o ../$(BIN)/staticcheck honnef.co/go/tools/cmd/staticcheck
+
+clean:
+	rm -rf $(BIN)

@@ -1,0 +1,140 @@
+package lint
+
+import (
+	"fmt"
+	"go/ast"
+	"go/importer"
+	"go/token"
+	"go/types"
+	"strings"
+)
+
+// impure are packages that a deciding room has no use for.
+var impure = map[string]string{
+	"os": "files", "net": "sockets", "log": "a logger", "log/slog": "a logger", "sync": "locks",
+	"sync/atomic": "shared memory", "context": "waiting", "io/fs": "files", "os/exec": "processes",
+	"crypto/rand": "randomness nobody can repeat", "math/rand": "global randomness", "runtime": "the machine",
+	"github.com/twmb/franz-go/pkg/kmsg": "wire bodies",
+}
+
+// clocks are the functions of package time that look at a clock.
+var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
+
+// globalRand are functions of math/rand/v2 that draw from the shared source.
+var globalRand = []string{"Int", "IntN", "Int64", "Int64N", "Int32", "Int32N", "Uint32", "Uint64", "Float64", "Perm", "Shuffle", "N"}
+
+// CheckPurity lists what a deciding room (floor 1) must not do: use the outside
+// world, start goroutines, use channels, look at a clock or draw chance.
+func CheckPurity(rooms []Room) []string {
+	var faults []string
+	for _, room := range rooms {
+		if Floor(room.Path) != 1 {
+			continue
+		}
+		for _, file := range room.Files {
+			faults = append(faults, impureImports(file)...)
+			faults = append(faults, impureActs(file)...)
+		}
+	}
+	return faults
+}
+
+func impureImports(file File) []string {
+	var faults []string
+	_, others := file.Imports()
+	for _, p := range others {
+		if why, bad := impure[p]; bad {
+			faults = append(faults, fmt.Sprintf("%s imports %s: a room that decides has no %s", file.Name, p, why))
+		}
+	}
+	return faults
+}
+
+func impureActs(file File) []string {
+	var faults []string
+	say := func(n ast.Node, what string) {
+		faults = append(faults, fmt.Sprintf("%s: %s", at(file, n.Pos()), what))
+	}
+	ast.Inspect(file.AST, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			say(n, "starts a goroutine")
+		case *ast.ChanType:
+			say(n, "uses a channel")
+		case *ast.SelectorExpr:
+			pkg, ok := n.X.(*ast.Ident)
+			switch {
+			case !ok || pkg.Obj != nil:
+			case pkg.Name == "time" && contains(clocks, n.Sel.Name):
+				say(n, "looks at a clock: time."+n.Sel.Name)
+			case pkg.Name == "rand" && contains(globalRand, n.Sel.Name):
+				say(n, "draws chance from a shared source: rand."+n.Sel.Name)
+			}
+		}
+		return true
+	})
+	return faults
+}
+
+// anyOrder marks a range over a map whose order cannot show.
+const anyOrder = "any order"
+
+// CheckMapOrder lists, in deciding rooms, every range over a built-in map that
+// is not marked with a comment saying that any order will do.
+func CheckMapOrder(rooms []Room) []string {
+	var faults []string
+	for _, room := range rooms {
+		if Floor(room.Path) != 1 || len(room.Files) == 0 {
+			continue
+		}
+		faults = append(faults, mapRanges(room)...)
+	}
+	return faults
+}
+
+func mapRanges(room Room) []string {
+	set := room.Files[0].Set
+	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	conf := types.Config{Importer: importer.ForCompiler(set, "source", nil), Error: func(error) {}}
+	asts := make([]*ast.File, len(room.Files))
+	for i, f := range room.Files {
+		asts[i] = f.AST
+	}
+	if _, err := conf.Check(Module+"/"+room.Path, set, asts, info); err != nil {
+		return []string{fmt.Sprintf("%s does not type-check: %v", room.Path, err)}
+	}
+	var faults []string
+	for _, file := range room.Files {
+		marked := markedLines(file)
+		ast.Inspect(file.AST, func(n ast.Node) bool {
+			loop, ok := n.(*ast.RangeStmt)
+			if !ok || info.Types[loop.X].Type == nil {
+				return true
+			}
+			if _, isMap := info.Types[loop.X].Type.Underlying().(*types.Map); !isMap {
+				return true
+			}
+			if line := set.Position(loop.Pos()).Line; !marked[line] && !marked[line-1] {
+				faults = append(faults, fmt.Sprintf("%s: ranges over a map; sort the keys, or say why any order will do", at(file, loop.Pos())))
+			}
+			return true
+		})
+	}
+	return faults
+}
+
+func markedLines(file File) map[int]bool {
+	lines := map[int]bool{}
+	for _, group := range file.AST.Comments {
+		for _, c := range group.List {
+			if strings.Contains(c.Text, anyOrder) {
+				lines[file.Set.Position(c.Pos()).Line] = true
+			}
+		}
+	}
+	return lines
+}
+
+func at(file File, pos token.Pos) string {
+	return fmt.Sprintf("%s:%d", file.Name, file.Set.Position(pos).Line)
+}

@@ -1,0 +1,4 @@
+package vfs
+
+// FS is a disk.
+type FS any

@@ -1,0 +1,3 @@
+package a
+
+import _ "github.com/ottla/ottla/internal/drive/b"

@@ -1,0 +1,4 @@
+package storage
+
+// Log is a log.
+type Log struct{}
