@@ -1,0 +1,110 @@
+// Package pmap is an ordered map as a value. Changing a map gives another map;
+// the old one stays as it was, and both share what they have in common. It is
+// a thin face on a copy-on-write b-tree.
+//
+// A Map may be read by any number of goroutines. An Edit belongs to one.
+package pmap
+
+import (
+	"cmp"
+	"iter"
+
+	"github.com/tidwall/btree"
+)
+
+// degree of the tree's nodes: small enough that copying a path for one change
+// stays cheap, large enough that a lookup touches few nodes.
+const degree = 16
+
+// Map is an immutable map in the order of its keys. Make one with Ordered or
+// By; the zero Map is empty and can only be read.
+type Map[K, V any] struct {
+	compare func(a, b K) int
+	// tree is never written once a Map holds it; nil means empty.
+	tree *btree.BTreeG[entry[K, V]]
+}
+
+type entry[K, V any] struct {
+	key   K
+	value V
+}
+
+// Ordered makes an empty map over keys that Go can order.
+func Ordered[K cmp.Ordered, V any]() Map[K, V] { return By[K, V](cmp.Compare[K]) }
+
+// By makes an empty map whose keys are ordered by compare, which returns a
+// negative number, zero or a positive number as cmp.Compare does.
+func By[K, V any](compare func(a, b K) int) Map[K, V] { return Map[K, V]{compare: compare} }
+
+// Len is the number of keys.
+func (m Map[K, V]) Len() int {
+	if m.tree == nil {
+		return 0
+	}
+	return m.tree.Len()
+}
+
+// Get returns the value of a key, and whether the map has it.
+func (m Map[K, V]) Get(key K) (V, bool) {
+	if m.tree == nil {
+		var none V
+		return none, false
+	}
+	e, ok := m.tree.Get(entry[K, V]{key: key})
+	return e.value, ok
+}
+
+// Has tells whether the map has a key.
+func (m Map[K, V]) Has(key K) bool {
+	_, ok := m.Get(key)
+	return ok
+}
+
+// All walks the map in the order of its keys.
+func (m Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		if m.tree != nil {
+			m.tree.Scan(func(e entry[K, V]) bool { return yield(e.key, e.value) })
+		}
+	}
+}
+
+// From walks the map from the first key that is not below start.
+func (m Map[K, V]) From(start K) iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		if m.tree != nil {
+			m.tree.Ascend(entry[K, V]{key: start}, func(e entry[K, V]) bool { return yield(e.key, e.value) })
+		}
+	}
+}
+
+// Last returns the greatest key and its value, and whether there is one.
+func (m Map[K, V]) Last() (K, V, bool) {
+	if m.tree == nil {
+		var none entry[K, V]
+		return none.key, none.value, false
+	}
+	e, ok := m.tree.Max()
+	return e.key, e.value, ok
+}
+
+// Same tells whether two maps are one and the same version. Maps of equal
+// content that were built apart are not the same.
+func (m Map[K, V]) Same(o Map[K, V]) bool { return m.tree == o.tree }
+
+// With returns a map that also has key, at value.
+func (m Map[K, V]) With(key K, value V) Map[K, V] {
+	e := m.Edit()
+	e.Set(key, value)
+	return e.Done()
+}
+
+// Without returns a map that does not have key.
+func (m Map[K, V]) Without(key K) Map[K, V] {
+	if !m.Has(key) {
+		return m
+	}
+	e := m.Edit()
+	e.Delete(key)
+	return e.Done()
+}
