@@ -1,0 +1,24 @@
+//go:build !linux
+
+package vfs
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"syscall"
+)
+
+// bootID differs in every process where the system tells no id of its start:
+// then nothing unsynced is trusted after a restart.
+var bootID = sync.OnceValue(processBootID)
+
+func space(string) (total, usable int64, err error) { return -1, -1, errors.ErrUnsupported }
+
+func lockFile(f *os.File) error {
+	err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &syscall.Flock_t{Type: syscall.F_WRLCK})
+	if errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) {
+		return ErrLocked
+	}
+	return err
+}
