@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
@@ -251,6 +250,3 @@ func rebuild(h Header, body []byte, s survey, p Policy, codec Codec, level int) 
 	stored, err := ParseHeader(out)
 	return Produced{Batch: out, Header: stored, Rebuilt: true, MaxOffsetDelta: s.maxDelta}, err
 }
-
-// End is how many offsets the batch takes.
-func (p Produced) End() kafka.Offset { return kafka.Offset(p.Header.Count) }
