@@ -21,7 +21,7 @@ need() { # need COMMAND PACKAGE...
 need kcat kcat
 need ip iproute2
 need iptables iptables
-need java openjdk-17-jre-headless
+need javac openjdk-17-jdk-headless
 need mvn maven
 
 # kafka VERSION: the jars of one release, in a folder of their own.

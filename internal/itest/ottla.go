@@ -1,0 +1,88 @@
+package itest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+var built struct {
+	sync.Once
+	path string
+	err  error
+}
+
+// Bin is our binary.
+func Bin(t testing.TB) string {
+	t.Helper()
+	if bin := os.Getenv("OTTLA_BIN"); bin != "" {
+		return bin
+	}
+	built.Do(func() {
+		dir, err := os.MkdirTemp("", "ottla-bin-")
+		if err != nil {
+			built.err = err
+			return
+		}
+		built.path = filepath.Join(dir, "ottla")
+		build := exec.Command("go", "build", "-o", built.path, "./cmd/ottla")
+		build.Dir = Root()
+		if out, err := Run("", build); err != nil {
+			built.err = fmt.Errorf("%w: %s", err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.path
+}
+
+// Ottla runs a sub-command to its end and fails the test when it fails.
+func Ottla(t testing.TB, stdin string, args ...string) string {
+	t.Helper()
+	out, err := Run(stdin, exec.Command(Bin(t), args...))
+	if err != nil {
+		t.Fatalf("ottla %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return out
+}
+
+// Dev is a node started by "ottla dev".
+type Dev struct {
+	*Proc
+	Addr string // where clients connect
+	Data string // the data folder
+	args []string
+	port int
+}
+
+// StartDev starts a node in an empty folder and waits until it is ready.
+func StartDev(t testing.TB, args ...string) *Dev {
+	t.Helper()
+	d := &Dev{Data: filepath.Join(t.TempDir(), "data"), args: args, port: FreePort(t)}
+	d.Addr = fmt.Sprintf("127.0.0.1:%d", d.port)
+	d.Again(t)
+	return d
+}
+
+// Again starts the node on the same folder and port, after it has ended.
+func (d *Dev) Again(t testing.TB) {
+	t.Helper()
+	args := append([]string{"dev", "--data", d.Data, "--port", fmt.Sprint(d.port)}, d.args...)
+	d.Proc = Start(t, "ottla dev", exec.Command(Bin(t), args...))
+	d.Says(t, d.Addr)
+}
+
+// WriteFile writes a file into a fresh folder and returns its path.
+func WriteFile(t testing.TB, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
