@@ -1,43 +1,18 @@
 package metarec
 
-import (
-	"encoding/binary"
-	"fmt"
-)
+import "fmt"
 
-// ControlType tells what a control record says; it is the second half of the
-// record's key.
-type ControlType int16
-
-// The types of control records. Abort and Commit have an EndTxnMarker as
-// value, the others the message of their name.
+// Types of the control records that end a transaction in a partition. Both
+// carry an EndTxnMarker; the others have a message of their own, whose
+// MessageType is the type. Package batch reads and writes the keys.
 const (
-	ControlAbort ControlType = iota
-	ControlCommit
-	ControlLeaderChange
-	ControlSnapshotHeader
-	ControlSnapshotFooter
-	ControlKRaftVersion
-	ControlVoters
+	ControlAbort  int16 = 0
+	ControlCommit int16 = 1
 )
-
-func (t ControlType) String() string {
-	names := [...]string{"ABORT", "COMMIT", "LEADER_CHANGE", "SNAPSHOT_HEADER", "SNAPSHOT_FOOTER", "KRAFT_VERSION", "KRAFT_VOTERS"}
-	if t >= 0 && int(t) < len(names) {
-		return names[t]
-	}
-	return fmt.Sprintf("UNKNOWN(%d)", int16(t))
-}
-
-// AppendControlKey appends the key of a control record: int16 version 0, int16
-// type.
-func AppendControlKey(dst []byte, t ControlType) []byte {
-	return binary.BigEndian.AppendUint16(append(dst, 0, 0), uint16(t))
-}
 
 // AppendControlValue appends the value of a control record at a version. The
-// bodies of quorum records begin with their version, which is set here; an
-// EndTxnMarker is led by it. On an error dst comes back as it was.
+// bodies of quorum records begin with their version, which is set in m here;
+// an EndTxnMarker is led by it. On an error dst comes back as it was.
 func AppendControlValue(dst []byte, m Message, version int16) ([]byte, error) {
 	switch m := m.(type) {
 	case *LeaderChangeMessage:
@@ -58,41 +33,19 @@ func AppendControlValue(dst []byte, m Message, version int16) ([]byte, error) {
 	return m.AppendTo(dst, version)
 }
 
-// ReadControlKey reads the key of a control record. Of a newer key it takes
-// the type, as Kafka does.
-func ReadControlKey(key []byte) (ControlType, error) {
-	version, rest, err := cutInt16(key)
-	if err == nil && version < 0 {
-		err = fmt.Errorf("%w: %d", ErrVersion, version)
-	}
+// ReadControlValue reads the value of a control record whose key names the
+// type.
+func ReadControlValue(controlType int16, value []byte) (m Message, version int16, err error) {
+	version, afterVersion, err := cutInt16(value)
 	if err != nil {
-		return 0, fmt.Errorf("control key: %w", err)
+		return nil, 0, fmt.Errorf("control value of type %d: %w", controlType, err)
 	}
-	number, _, err := cutInt16(rest)
-	if err != nil {
-		return 0, fmt.Errorf("control key: %w", err)
+	if controlType == ControlAbort || controlType == ControlCommit {
+		m = NewEndTxnMarker()
+		return m, version, m.ReadFrom(afterVersion, version)
 	}
-	return ControlType(number), nil
-}
-
-// ReadControl reads key and value of a control record. With ErrUnknownType it
-// still tells the type.
-func ReadControl(key, value []byte) (ControlType, Message, error) {
-	t, err := ReadControlKey(key)
-	if err != nil {
-		return 0, nil, err
+	if m = newControl(controlType); m == nil {
+		return nil, version, fmt.Errorf("control value: %w %d", ErrUnknownType, controlType)
 	}
-	version, body, err := cutInt16(value)
-	if err != nil {
-		return t, nil, fmt.Errorf("control value of %s: %w", t, err)
-	}
-	if t == ControlAbort || t == ControlCommit {
-		m := NewEndTxnMarker()
-		return t, m, m.ReadFrom(body, version)
-	}
-	m := newControl(int16(t))
-	if m == nil {
-		return t, nil, fmt.Errorf("control value: %w %d", ErrUnknownType, t)
-	}
-	return t, m, m.ReadFrom(value, version)
+	return m, version, m.ReadFrom(value, version)
 }
