@@ -1,0 +1,114 @@
+package config
+
+import (
+	"slices"
+	"strings"
+)
+
+// checkUse tells what the node will not do: a warning where the cluster only
+// works otherwise than the file hopes, a fault where it would be less secure or
+// less durable than the file says.
+func (l *loading) checkUse() {
+	for _, name := range l.keys() {
+		k := lookupPrefixed(name)
+		switch {
+		case k == nil:
+			l.warnUnknown(name)
+		case k.Scope == DynamicKey:
+			l.warn(name, "can only be set while the node runs, with ottla configs --alter; it has no effect here")
+		case k.Use == Unused:
+			l.warn(name, "has no effect in this release")
+		case k.Use == Refused && l.atDefault(name, k):
+		case k.Use == Refused && slices.Contains(l.opt.IgnoreUnsupported, name):
+			l.warn(name, "has no effect in this release; ignored as --ignore-unsupported asks")
+		case k.Use == Refused:
+			l.fault(name, "this release cannot do that, and the node would be less secure or less durable without it; "+
+				"remove the key, or start with --ignore-unsupported %s", name)
+		}
+	}
+	for _, key := range l.opt.IgnoreUnsupported {
+		if lookupPrefixed(key) == nil {
+			l.warn(key, "is named by --ignore-unsupported but is not a key%s", l.nearest(key))
+		}
+	}
+}
+
+// atDefault tells whether a key was set to what it is anyway.
+func (l *loading) atDefault(name string, k *Key) bool {
+	text := strings.TrimSpace(l.config.set[name])
+	return k.HasDefault() && text == k.Default || !k.HasDefault() && text == ""
+}
+
+// removed are keys of older releases, with what took their place.
+var removed = [...]struct{ prefix, instead string }{
+	{"zookeeper.", "Kafka has no ZooKeeper since 4.0: metadata lives in the KRaft quorum"},
+	{"inter.broker.protocol.version", "removed in Kafka 4.0: the metadata.version feature took its place"},
+	{"log.message.format.version", "removed in Kafka 4.0: there is one record format"},
+	{"log.message.downconversion.enable", "removed in Kafka 4.0"},
+	{"log.message.timestamp.difference.max.ms", "removed in Kafka 4.0: see log.message.timestamp.before.max.ms and log.message.timestamp.after.max.ms"},
+	{"control.plane.listener.name", "removed in Kafka 4.0: see controller.listener.names"},
+	{"broker.id.generation.enable", "removed in Kafka 4.0: set node.id"},
+	{"reserved.broker.max.id", "removed in Kafka 4.0"},
+	{"password.encoder.", "removed in Kafka 4.0"},
+	{"rsm.config.", "is for a remote storage plugin; it has no effect in this release"},
+	{"rlmm.config.", "is for a remote storage plugin; it has no effect in this release"},
+}
+
+func (l *loading) warnUnknown(name string) {
+	for _, r := range removed {
+		if strings.HasPrefix(name, r.prefix) {
+			l.warn(name, "%s", r.instead)
+			return
+		}
+	}
+	l.warn(name, "is not a key that this release knows%s", l.nearest(name))
+}
+
+// nearest names the known key that looks most like a name, as the end of a
+// sentence; nothing when none looks like it.
+func (l *loading) nearest(name string) string {
+	best, least := "", len(name)
+	for i := range brokerKeys {
+		k := &brokerKeys[i]
+		if k.Has(Internal) {
+			continue
+		}
+		if d := editDistance(name, k.Name, least); d < least {
+			best, least = k.Name, d
+		}
+	}
+	if best == "" || least > max(3, len(name)/2) {
+		return ""
+	}
+	return "; did you mean " + best + "?"
+}
+
+// editDistance is the number of letters to insert, delete, replace or swap to
+// turn a into b; it gives up with limit when it cannot be less.
+func editDistance(a, b string, limit int) int {
+	if d := len(a) - len(b); d >= limit || -d >= limit {
+		return limit
+	}
+	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		next[0] = i
+		for j := 1; j <= len(b); j++ {
+			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+differ(a[i-1], b[j-1]))
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				next[j] = min(next[j], above[j-2]+1)
+			}
+		}
+		above, row, next = row, next, above
+	}
+	return min(row[len(b)], limit)
+}
+
+func differ(a, b byte) int {
+	if a == b {
+		return 0
+	}
+	return 1
+}
