@@ -37,6 +37,16 @@ type Subject[S, R any] struct {
 	Apply func(prev S, records []R) (S, error)
 	// Encode appends a record's stored form to dst.
 	Encode func(dst []byte, record R) ([]byte, error)
+	// At tells the state where the log ends, which is further than its records
+	// say when control records lie between. Nil: the state need not know.
+	At func(state S, end kafka.Offset) S
+}
+
+func (s Subject[S, R]) at(state S, end kafka.Offset) S {
+	if s.At == nil {
+		return state
+	}
+	return s.At(state, end)
 }
 
 // Change is what was decided: the records that are the change, and whether
@@ -80,7 +90,7 @@ func New[S, R any](subject Subject[S, R], log Log) *Runner[S, R] {
 func (r *Runner[S, R]) Claim(epoch kafka.Epoch, state S, end kafka.Offset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.epoch, r.state, r.end, r.applied = epoch, state, end, end
+	r.epoch, r.state, r.end, r.applied = epoch, r.subject.at(state, end), end, end
 }
 
 // Renounce stops to lead. Everything parked fails with why, and so does every
@@ -170,7 +180,7 @@ func (r *Runner[S, R]) writeBatch(records []R) error {
 	if err != nil {
 		return err
 	}
-	r.state, r.end = next, end
+	r.state, r.end = r.subject.at(next, end), end
 	return nil
 }
 

@@ -1,0 +1,169 @@
+// Package ctrlnode runs the controller: it becomes active when this node leads
+// the quorum, puts requests before the controller's decisions, writes what they
+// decide and answers after the commit, and sees to what is due without a
+// request. The rules are core/controller's.
+package ctrlnode
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/controller"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/statelog"
+)
+
+// Quorum is the log that the controller writes.
+type Quorum interface {
+	statelog.Log
+	// LogEnd is one past the last record of the log, committed or not.
+	LogEnd() kafka.Offset
+	// Resign gives up leadership in epoch.
+	Resign(epoch kafka.Epoch)
+}
+
+// Config is what a controller needs.
+type Config struct {
+	Self     kafka.NodeID
+	Settings *controller.Settings
+	Quorum   Quorum
+	// Bootstrap are the records that a new cluster begins with.
+	Bootstrap []controller.Versioned
+	// IdleInterval: when nothing was written for so long, a NoOpRecord shows
+	// followers that the quorum is alive (metadata.max.idle.interval.ms); 0:
+	// never.
+	IdleInterval time.Duration
+	Seed         uint64
+	Log          *slog.Logger
+}
+
+// Node is this node's controller, active or standing by.
+type Node struct {
+	cfg    Config
+	runner *statelog.Runner[*image.Image, controller.Versioned]
+	origin time.Time
+
+	// soft is made anew at each claim; decisions, which the runner serialises,
+	// use it.
+	soft *controller.Soft
+
+	// duties is who sees to periodic work while we are active. Only the view's
+	// goroutine changes it.
+	duties *duties
+}
+
+// New makes a controller that stands by.
+func New(cfg Config) *Node {
+	subject := statelog.Subject[*image.Image, controller.Versioned]{Apply: apply, Encode: encode, At: at}
+	return &Node{cfg: cfg, runner: statelog.New(subject, cfg.Quorum), origin: time.Now()}
+}
+
+func apply(prev *image.Image, records []controller.Versioned) (*image.Image, error) {
+	messages := make([]metarec.Message, len(records))
+	for i, r := range records {
+		messages[i] = r.Message
+	}
+	next, _, err := image.Apply(prev, messages)
+	return next, err
+}
+
+func encode(dst []byte, r controller.Versioned) ([]byte, error) {
+	return metarec.AppendMetadata(dst, r.Message, r.Version)
+}
+
+func at(img *image.Image, end kafka.Offset) *image.Image {
+	prov := img.Provenance()
+	if prov.Offset == end-1 {
+		return img
+	}
+	prov.Offset = end - 1
+	return img.At(prov)
+}
+
+// Active tells whether this node is the active controller.
+func (n *Node) Active() bool { return n.runner.Leading() != kafka.NoEpoch }
+
+// now is the time since the node was made.
+func (n *Node) now() kafka.Instant { return kafka.Instant(time.Since(n.origin)) }
+
+// Leader makes the controller active or stand by. The view calls it in order
+// with the commits; latest holds all that is committed.
+func (n *Node) Leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Image) {
+	if n.duties != nil {
+		n.duties.stop()
+		n.duties = nil
+	}
+	if leader != n.cfg.Self {
+		n.runner.Renounce(kerr.Errorf(kerr.NotController, "the active controller is %d", leader))
+		return
+	}
+	n.runner.Renounce(kerr.Errorf(kerr.NotController, "this controller is becoming active"))
+	n.soft = controller.NewSoft(n.cfg.Settings, rand.New(rand.NewPCG(n.cfg.Seed, uint64(epoch))))
+	n.runner.Claim(epoch, latest, n.cfg.Quorum.LogEnd())
+	n.cfg.Log.Info("controller is active", "epoch", epoch)
+	n.activate(epoch)
+	n.duties = startDuties(n)
+}
+
+// activate writes what a new active controller begins with. Nothing else has
+// been decided in this epoch yet.
+func (n *Node) activate(epoch kafka.Epoch) {
+	Submit(n, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
+		return controller.Activate(img, soft, now, n.cfg.Bootstrap)
+	}, func(_ struct{}, err error) {
+		if err != nil && !errors.Is(err, kerr.NotController) {
+			n.cfg.Log.Error("activation failed", "epoch", epoch, "err", err)
+			n.cfg.Quorum.Resign(epoch)
+		}
+	})
+}
+
+// Applied answers what waited for the commit of records below end.
+func (n *Node) Applied(end kafka.Offset) { n.runner.Applied(end) }
+
+// Stop ends the periodic work and fails what waits.
+func (n *Node) Stop() {
+	if n.duties != nil {
+		n.duties.stop()
+		n.duties = nil
+	}
+	n.runner.Renounce(kerr.Errorf(kerr.NotController, "this controller is stopping"))
+}
+
+// Decide is a decision of core/controller with its request bound.
+type Decide[T any] func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[T]
+
+// Submit decides at once and calls done when the reply may be sent. done must
+// not block.
+func Submit[T any](n *Node, decide Decide[T], done func(T, error)) {
+	var reply T
+	n.runner.Do(func(img *image.Image, _ kafka.Offset) (statelog.Change[controller.Versioned], error) {
+		d := decide(n.now(), img, n.soft)
+		reply = d.Reply
+		return statelog.Change[controller.Versioned]{Records: d.Records, Atomic: d.Atomic}, d.Err
+	}, func(err error) { done(reply, err) })
+}
+
+// Do submits a decision and waits for its reply. When ctx ends first the
+// outcome is unknown and the error is REQUEST_TIMED_OUT.
+func Do[T any](ctx context.Context, n *Node, decide Decide[T]) (T, error) {
+	type result struct {
+		reply T
+		err   error
+	}
+	done := make(chan result, 1)
+	Submit(n, decide, func(reply T, err error) { done <- result{reply, err} })
+	select {
+	case r := <-done:
+		return r.reply, r.err
+	case <-ctx.Done():
+		var none T
+		return none, kerr.Errorf(kerr.RequestTimedOut, "not committed in time; the outcome is unknown")
+	}
+}

@@ -1,0 +1,93 @@
+package metaview
+
+import (
+	"fmt"
+	"iter"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/image"
+)
+
+// Batch is one committed batch of the metadata log. A batch of control records
+// has no records for us, but moves the end.
+type Batch struct {
+	Base, End   kafka.Offset
+	Epoch       kafka.Epoch
+	TimestampMs int64    // when the leader appended it
+	Records     [][]byte // framed metadata records
+}
+
+// Commit applies a committed batch.
+func (v *View) Commit(b Batch) {
+	if v.faulty {
+		return
+	}
+	records, err := decode(b.Records)
+	if err != nil {
+		v.fault(fmt.Errorf("batch at offset %d: %w", b.Base, err))
+		return
+	}
+	next, delta, err := image.ApplyAt(v.latest, b.Base, records)
+	if err != nil {
+		v.fault(err)
+		return
+	}
+	v.latest = next.At(image.Provenance{Offset: b.End - 1, Epoch: b.Epoch, TimestampMs: b.TimestampMs})
+	v.end = b.End
+	v.snapshot.saw(size(b.Records))
+	v.publish(delta)
+	v.maybeSnapshot()
+}
+
+// Load replaces the image by a snapshot's: batches yields its framed records.
+func (v *View) Load(prov image.Provenance, batches iter.Seq2[[][]byte, error]) {
+	if v.faulty {
+		return
+	}
+	loader := image.NewLoader(prov)
+	for framed, err := range batches {
+		var records []metarec.Message
+		if err == nil {
+			records, err = decode(framed)
+		}
+		if err == nil {
+			err = loader.Add(records...)
+		}
+		if err != nil {
+			v.fault(fmt.Errorf("snapshot that ends at offset %d: %w", prov.Offset+1, err))
+			return
+		}
+	}
+	before := v.newest.Load()
+	v.latest = loader.Done()
+	v.end = prov.Offset + 1
+	v.snapshot.taken()
+	v.publish(image.Between(before, v.latest.Stable()))
+}
+
+// Leader passes on who leads.
+func (v *View) Leader(leader kafka.NodeID, epoch kafka.Epoch) {
+	if v.cfg.Leader != nil && !v.faulty {
+		v.cfg.Leader(leader, epoch, v.latest)
+	}
+}
+
+func decode(framed [][]byte) ([]metarec.Message, error) {
+	records := make([]metarec.Message, len(framed))
+	for i, raw := range framed {
+		m, _, err := metarec.ReadMetadata(raw)
+		if err != nil {
+			return nil, fmt.Errorf("record %d of the batch: %w", i, err)
+		}
+		records[i] = m
+	}
+	return records, nil
+}
+
+func size(framed [][]byte) (n int64) {
+	for _, f := range framed {
+		n += int64(len(f))
+	}
+	return n
+}

@@ -1,0 +1,117 @@
+package metaview
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/image"
+)
+
+// SnapshotPolicy tells when an image is worth writing down.
+type SnapshotPolicy struct {
+	// Bytes of committed records since the last snapshot
+	// (metadata.log.max.record.bytes.between.snapshots).
+	Bytes int64
+	// Interval since the last snapshot, if anything was committed meanwhile
+	// (metadata.log.max.snapshot.interval.ms); 0: never for this reason.
+	Interval time.Duration
+}
+
+// SnapshotWriter takes the records of a snapshot. Freeze makes it the newest
+// snapshot of the log; Close without Freeze drops it.
+type SnapshotWriter interface {
+	Append(framed [][]byte) error
+	Freeze() error
+	Close() error
+}
+
+// maxSnapshotBatch is the number of records in a batch of a snapshot, as in
+// Apache Kafka.
+const maxSnapshotBatch = 1024
+
+// snapshotter keeps count of what was committed since the last snapshot.
+type snapshotter struct {
+	policy SnapshotPolicy
+	bytes  int64
+	last   time.Time
+	// running has room for one: a snapshot is being written.
+	running chan struct{}
+}
+
+func newSnapshotter(p SnapshotPolicy) snapshotter {
+	return snapshotter{policy: p, last: time.Now(), running: make(chan struct{}, 1)}
+}
+
+func (s *snapshotter) saw(bytes int64) { s.bytes += bytes }
+
+func (s *snapshotter) taken() { s.bytes, s.last = 0, time.Now() }
+
+func (s *snapshotter) due() bool {
+	return s.bytes > 0 && (s.bytes >= s.policy.Bytes ||
+		s.policy.Interval > 0 && time.Since(s.last) >= s.policy.Interval)
+}
+
+// maybeSnapshot writes the image down beside the commits that go on. A metadata
+// transaction that is open puts it off.
+func (v *View) maybeSnapshot() {
+	if _, open := v.latest.InTransaction(); open || !v.caughtUp || !v.snapshot.due() {
+		return
+	}
+	select {
+	case v.snapshot.running <- struct{}{}:
+	default:
+		return // the last one is still being written
+	}
+	v.snapshot.taken()
+	img := v.latest
+	go func() {
+		defer func() { <-v.snapshot.running }()
+		if err := v.write(img); err != nil {
+			v.cfg.Log.Error("metadata snapshot failed", "offset", img.Provenance().Offset+1, "err", err)
+		}
+	}()
+}
+
+// Wait waits until no snapshot is being written.
+func (v *View) Wait() {
+	v.snapshot.running <- struct{}{}
+	<-v.snapshot.running
+}
+
+func (v *View) write(img *image.Image) error {
+	prov := img.Provenance()
+	w, err := v.cfg.Quorum.CreateSnapshot(prov.Offset+1, prov.Epoch, prov.TimestampMs)
+	if err != nil || w == nil {
+		return err // nil: there is one at this offset already
+	}
+	defer w.Close()
+	var batch [][]byte
+	flush := func() error {
+		if len(batch) == 0 {
+			return nil
+		}
+		err := w.Append(batch)
+		batch = batch[:0]
+		return err
+	}
+	var lost []string
+	for m, version := range img.Records(func(what string) { lost = append(lost, what) }) {
+		framed, err := metarec.AppendMetadata(nil, m, version)
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, framed); len(batch) == maxSnapshotBatch {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if len(lost) > 0 {
+		return fmt.Errorf("metadata.version %v cannot hold %d things, the first: %s", img.Level(), len(lost), lost[0])
+	}
+	if err := flush(); err != nil {
+		return err
+	}
+	return w.Freeze()
+}
