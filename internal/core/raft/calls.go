@@ -1,0 +1,207 @@
+package raft
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// calls keeps one request in flight for each destination. Every change of role
+// forgets them all, so that a late answer to an earlier question is dropped.
+type calls struct {
+	last  Call
+	conns []conn
+	ring  int // where the last bootstrap address was taken
+}
+
+// conn is the state of one destination.
+type conn struct {
+	to   kafka.NodeID
+	call Call // in flight, or 0
+	// fetch tells that the request in flight is a Fetch or FetchSnapshot: one
+	// at most is under way over all destinations, or the same offset could be
+	// appended twice.
+	fetch bool
+	// after is the write the request still waits for, or 0.
+	after Seq
+	sent  kafka.Instant
+	limit time.Duration // without answer it has failed
+	// backoff is when a destination that failed may be tried again.
+	backoff kafka.Instant
+	fresh   bool // the last request went unanswered
+}
+
+func (k *calls) reset() { k.conns = k.conns[:0] }
+
+func (k *calls) conn(to kafka.NodeID) *conn {
+	i := slices.IndexFunc(k.conns, func(x conn) bool { return x.to == to })
+	if i < 0 {
+		k.conns = append(k.conns, conn{to: to})
+		i = len(k.conns) - 1
+	}
+	return &k.conns[i]
+}
+
+func (x *conn) expires() kafka.Instant {
+	if x.after != 0 {
+		return kafka.Never
+	}
+	return x.sent.Add(x.limit)
+}
+
+func (x *conn) waiting(now kafka.Instant) bool { return x.call != 0 && now < x.expires() }
+
+// ready tells whether a request may go to a destination.
+func (k *calls) ready(to kafka.NodeID, now kafka.Instant) bool {
+	x := k.conn(to)
+	return !x.waiting(now) && now >= x.backoff
+}
+
+// troubled tells whether the last request to a destination failed: it is
+// backing off, or its time has run out.
+func (k *calls) troubled(to kafka.NodeID, now kafka.Instant) bool {
+	x := k.conn(to)
+	return now < x.backoff || x.call != 0 && !x.waiting(now)
+}
+
+// readyAt is when a destination will be ready at the latest.
+func (k *calls) readyAt(to kafka.NodeID) kafka.Instant {
+	x := k.conn(to)
+	if x.call != 0 {
+		return max(x.expires(), x.backoff)
+	}
+	return x.backoff
+}
+
+// open notes a request. fresh is true when the one before went unanswered.
+func (k *calls) open(to kafka.NodeID, now kafka.Instant, limit time.Duration, after Seq, fetch bool) (call Call, fresh bool) {
+	x := k.conn(to)
+	fresh = x.fresh || x.call != 0
+	k.last++
+	*x = conn{to: to, call: k.last, fetch: fetch, after: after, sent: now, limit: limit}
+	return k.last, fresh
+}
+
+// close takes a request off the list and returns where it went; ok is false
+// when nobody waits for it any more.
+func (k *calls) close(call Call) (x *conn, ok bool) {
+	i := slices.IndexFunc(k.conns, func(x conn) bool { return x.call == call && call != 0 })
+	if i < 0 {
+		return nil, false
+	}
+	x = &k.conns[i]
+	x.call, x.after = 0, 0
+	return x, true
+}
+
+// released starts the clock of requests that waited for a write.
+func (k *calls) released(now kafka.Instant, done Seq) {
+	for i := range k.conns {
+		if x := &k.conns[i]; x.after != 0 && x.after <= done {
+			x.after, x.sent = 0, now
+		}
+	}
+}
+
+// fetching tells whether a Fetch or FetchSnapshot is under way, and until when.
+func (k *calls) fetching(now kafka.Instant) (until kafka.Instant, yes bool) {
+	for i := range k.conns {
+		if x := &k.conns[i]; x.fetch && x.waiting(now) {
+			return x.expires(), true
+		}
+	}
+	return 0, false
+}
+
+// request sends to a node once what it waits for is done.
+func (c *Core) request(to kafka.NodeID, at Endpoint, limit time.Duration, body Body) {
+	call, fresh := c.calls.open(to, c.now, limit, 0, false)
+	c.out.Send = append(c.out.Send, Message{Call: call, To: to, At: at, Fresh: fresh, Body: body})
+}
+
+// promised is the write that has to be durable before a fetch may leave: with
+// its offset a node that may vote promises what its disk holds. 0 is none.
+func (c *Core) promised() Seq {
+	if !c.cfg.Controller || c.log.durable() {
+		return 0
+	}
+	return c.log.asked
+}
+
+// requestFetch sends a Fetch or FetchSnapshot once a write is durable.
+func (c *Core) requestFetch(to kafka.NodeID, at Endpoint, limit time.Duration, after Seq, body Body) {
+	call, fresh := c.calls.open(to, c.now, limit, after, true)
+	m := Message{Call: call, To: to, At: at, Fresh: fresh, Body: body}
+	if after == 0 {
+		c.out.Send = append(c.out.Send, m)
+		return
+	}
+	c.out.SendSync = append(c.out.SendSync, Pending{After: after, Message: m})
+}
+
+// address picks the endpoint of a peer's default listener; a peer that names
+// others only is reached at its first.
+func (c *Core) address(e Endpoints) (Endpoint, bool) {
+	if at, ok := e.Named(c.cfg.Listener); ok {
+		return at, true
+	}
+	if len(e) == 0 {
+		return Endpoint{}, false
+	}
+	return e[0], true
+}
+
+// bootstrapAddress is a place to ask for the leader.
+type bootstrapAddress struct {
+	id kafka.NodeID // -2, -3, ... for addresses of bootstrap servers
+	at Endpoint
+}
+
+// bootstraps lists whom to ask for the leader: bootstrap servers, else the
+// voters that have an address.
+func (c *Core) bootstraps() []bootstrapAddress {
+	var all []bootstrapAddress
+	for i, at := range c.cfg.Bootstrap {
+		all = append(all, bootstrapAddress{kafka.NodeID(-2 - i), at})
+	}
+	if len(all) > 0 {
+		return all
+	}
+	c.others(func(v Voter) {
+		if at, ok := c.address(v.Endpoints); ok && v.Key.Node != c.cfg.Self.Node {
+			all = append(all, bootstrapAddress{v.Key.Node, at})
+		}
+	})
+	return all
+}
+
+// fetchFromBootstrap asks the next address of the ring that is ready. The ring
+// gives every address a turn, so that one that is dead or does not know the
+// leader costs one back-off (KAFKA-20514).
+func (c *Core) fetchFromBootstrap() {
+	all := c.bootstraps()
+	if len(all) == 0 {
+		return
+	}
+	if c.calls.ring == 0 {
+		c.calls.ring = 1 + c.cfg.Rand.IntN(len(all))
+	}
+	for i := range all {
+		b := all[(c.calls.ring+i)%len(all)]
+		if c.calls.ready(b.id, c.now) {
+			c.calls.ring += i + 1
+			c.requestFetch(b.id, b.at, c.cfg.Timing.fetchLimit(), c.promised(), c.fetchRequest())
+			return
+		}
+	}
+}
+
+// nextBootstrap is when an address of the ring will be ready.
+func (c *Core) nextBootstrap() kafka.Instant {
+	at := kafka.Never
+	for _, b := range c.bootstraps() {
+		at = min(at, c.calls.readyAt(b.id))
+	}
+	return at
+}

@@ -1,0 +1,121 @@
+package raft
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// checkLeaderOnly is what requests to a leader have in common. A higher epoch
+// does not move us: only its leader or a vote does.
+func checkLeaderOnly(c *Core, epoch kafka.Epoch) kerr.Code {
+	switch {
+	case epoch < c.election.Epoch:
+		return kerr.FencedLeaderEpoch
+	case epoch > c.election.Epoch:
+		return kerr.UnknownLeaderEpoch
+	case !c.leads():
+		return kerr.NotLeaderOrFollower
+	case c.closing != nil && !c.alone():
+		return kerr.BrokerNotAvailable
+	}
+	return kerr.None
+}
+
+// serveFetch answers a fetch, or parks it until there is something to tell. One
+// that was parked before is answered whatever there is.
+func serveFetch(c *Core, call Call, r FetchRequest, again bool) {
+	code := kerr.None
+	if r.MaxWait < 0 || r.Offset < 0 || r.LastEpoch < 0 || r.LastEpoch > r.Epoch {
+		code = kerr.InvalidRequest
+	}
+	if code == kerr.None {
+		code = checkLeaderOnly(c, r.Epoch)
+	}
+	if code == kerr.None && r.Replica.Node == c.cfg.Self.Node && r.Replica.Node >= 0 {
+		code = kerr.UnknownServerError // we do not fetch from ourselves
+	}
+	if code != kerr.None {
+		c.answer(call, refusal(r, code, c.hint()))
+		return
+	}
+	l := c.role.(*leader)
+	a := FetchAnswer{Hint: c.hint(), HighWatermark: l.hw, LogStart: c.log.start}
+	switch l.compare(c, r, &a) {
+	case valid:
+		l.serveRecords(c, call, r, a, again)
+	default:
+		// Such a fetch is no progress: it counts neither for the high
+		// watermark nor for check quorum.
+		c.answer(call, a)
+	}
+}
+
+// compare looks whether the replica's log is a beginning of ours. An empty
+// replica gets the latest snapshot even if our log reaches back to 0
+// (KAFKA-15078).
+func (l *leader) compare(c *Core, r FetchRequest, a *FetchAnswer) verdict {
+	latest, have := c.log.latestSnapshot()
+	have = have && latest.ID != (SnapshotID{})
+	if r.Offset == 0 && have {
+		a.Snapshot = &latest.ID
+		return needSnapshot
+	}
+	result, end := c.log.validate(r.Offset, r.LastEpoch)
+	switch {
+	case result == diverging:
+		a.Diverging = &end
+	case result == needSnapshot && have:
+		a.Snapshot = &latest.ID
+	case result == needSnapshot:
+		// Only the checkpoint of format time is there, and that is not sent.
+		a.Diverging, result = &EpochEnd{}, diverging
+	}
+	return result
+}
+
+// serveRecords notes how far the replica has come and gives it what follows:
+// everything written, committed or not.
+func (l *leader) serveRecords(c *Core, call Call, r FetchRequest, a FetchAnswer, again bool) {
+	wait := waitFor(c, r)
+	if r.Replica.Node >= 0 && !again {
+		l.replicas.reached(r.Replica, r.Offset, c.log.end, c.now)
+		if c.Voters().Contains(r.Replica) {
+			l.quorum.granted = max(l.quorum.granted, wait)
+			l.quorum.heard(c, r.Replica)
+		}
+		before := l.hw
+		l.advance(c)
+		if l.hw != before {
+			defer l.unpark(c)
+		}
+	}
+	a.HighWatermark = l.hw
+	a.Read = Read{From: r.Offset, Below: max(r.Offset, c.log.written), MaxBytes: r.MaxBytes}
+	if a.Read.From < a.Read.Below || wait == 0 || again || r.HighWatermark < l.hw || l.parked.full() {
+		c.answer(call, a)
+		return
+	}
+	l.parked.add(parkedFetch{call: call, request: r, hw: l.hw, until: c.now.Add(wait), answer: a})
+}
+
+// serveSnapshot answers FetchSnapshot. It counts for check quorum, not for the
+// high watermark.
+func serveSnapshot(c *Core, r SnapshotRequest) SnapshotAnswer {
+	a := SnapshotAnswer{ID: r.ID, Position: r.Position}
+	a.Err = checkLeaderOnly(c, r.Epoch)
+	if a.Err == kerr.None {
+		s, have := c.log.snapshot(r.ID)
+		switch {
+		case !have || r.ID == (SnapshotID{}):
+			a.Err = kerr.SnapshotNotFound
+		case r.Position < 0 || r.Position >= s.Size:
+			a.Err = kerr.PositionOutOfRange
+		default:
+			a.Size = s.Size
+			a.Bytes = int32(min(int64(max(r.MaxBytes, 1)), s.Size-r.Position))
+			c.role.(*leader).quorum.heard(c, r.Replica)
+		}
+	}
+	a.Hint = c.hint()
+	return a
+}

@@ -1,0 +1,254 @@
+package raft
+
+import (
+	"fmt"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// follower copies the log of a leader whose address it knows. A voter stands
+// for election when its fetch timer ends; an observer looks for the leader.
+type follower struct {
+	id kafka.NodeID
+	at Endpoints
+	// expires is the end of the fetch timer.
+	expires kafka.Instant
+	// fetched tells that a fetch from this leader has succeeded in this epoch:
+	// from then on pre-votes are refused.
+	fetched bool
+	// farewell tells that this leader said it has resigned: pre-votes are
+	// granted again (B5).
+	farewell bool
+	download *download // nil while the log is fetched
+}
+
+// download is a snapshot on its way. It ends with the role.
+type download struct {
+	id       SnapshotID
+	position int64 // bytes handed to the disk so far
+}
+
+func newFollower(c *Core, id kafka.NodeID, at Endpoints) *follower {
+	return &follower{id: id, at: at, expires: c.fetchTimer(id)}
+}
+
+func (f *follower) name() Role                        { return RoleFollower }
+func (f *follower) leader() (kafka.NodeID, Endpoints) { return f.id, f.at }
+
+func (f *follower) turn(c *Core) {
+	if c.now >= f.expires {
+		if c.mayStand() {
+			c.becomeProspective()
+			return
+		}
+		if !c.isVoter() {
+			// Every address gets its turn again (KAFKA-20514).
+			c.becomeUnattached(c.election.Epoch, f.id, kafka.Never)
+			return
+		}
+	}
+	if _, busy := c.calls.fetching(c.now); busy || c.installing != 0 {
+		return
+	}
+	at, reachable := c.address(f.at)
+	switch {
+	case reachable && c.calls.ready(f.id, c.now):
+		f.fetch(c, at)
+	case c.calls.troubled(f.id, c.now):
+		c.fetchFromBootstrap()
+	}
+}
+
+func (f *follower) fetch(c *Core, at Endpoint) {
+	if d := f.download; d != nil {
+		c.requestFetch(f.id, at, c.cfg.Timing.Request, 0, SnapshotRequest{
+			Replica: c.cfg.Self, Epoch: c.election.Epoch, ID: d.id, Position: d.position, MaxBytes: c.cfg.Timing.ChunkBytes,
+		})
+		return
+	}
+	c.requestFetch(f.id, at, c.cfg.Timing.fetchLimit(), c.promised(), c.fetchRequest())
+}
+
+func (f *follower) next(c *Core) kafka.Instant {
+	at := f.expires
+	if c.isVoter() && !c.mayStand() {
+		at = kafka.Never
+	}
+	if c.installing != 0 {
+		return at
+	}
+	if until, busy := c.calls.fetching(c.now); busy {
+		return min(at, until)
+	}
+	at = min(at, c.calls.readyAt(f.id))
+	if c.calls.troubled(f.id, c.now) {
+		at = min(at, c.nextBootstrap())
+	}
+	return at
+}
+
+// heard restarts the fetch timer after an answer that brought something or
+// said that there is nothing.
+func (f *follower) heard(c *Core) {
+	f.expires = c.fetchTimer(f.id)
+	f.fetched, f.farewell = true, false
+	c.lost.seeking = false
+}
+
+// fetchRequest asks for what follows the end of our log.
+func (c *Core) fetchRequest() FetchRequest {
+	p := c.log.position()
+	return FetchRequest{
+		Replica: c.cfg.Self, Epoch: c.election.Epoch, Offset: p.End, LastEpoch: p.Epoch,
+		MaxWait: c.cfg.Timing.fetchWait(), MaxBytes: c.cfg.Timing.FetchBytes, HighWatermark: c.hw,
+	}
+}
+
+// fetchAnswered acts on a fetch without error. What a leader says is checked:
+// an answer that does not fit is dropped, one that would undo committed
+// records stops the node.
+func (f *follower) fetchAnswered(c *Core, call Call, a FetchAnswer) {
+	switch {
+	case a.Diverging != nil:
+		f.truncate(c, *a.Diverging)
+	case a.Snapshot != nil:
+		f.load(c, *a.Snapshot)
+	default:
+		f.append(c, call, a)
+	}
+}
+
+func (f *follower) truncate(c *Core, d EpochEnd) {
+	if d.End < 0 || d.Epoch < 0 {
+		return
+	}
+	end := c.log.truncationFor(d)
+	if end < c.hw || end < c.log.start {
+		c.out.Fault = fmt.Errorf("leader %d of epoch %d wants the log cut at %d, below the high watermark %d",
+			f.id, c.election.Epoch, end, c.hw)
+		return
+	}
+	seq := c.log.truncate(end)
+	c.pace.asked(c.now, seq)
+	c.out.Truncate = &Truncate{Seq: seq, End: end}
+	c.trace("truncated", f.id)
+	f.heard(c)
+}
+
+// load starts to download a snapshot that we do not have. One that is not
+// beyond our high watermark brings nothing.
+func (f *follower) load(c *Core, id SnapshotID) {
+	if id.EndOffset < 0 || id.Epoch < 0 {
+		return
+	}
+	f.heard(c)
+	if _, have := c.log.snapshot(id); have || id.EndOffset <= c.hw || id.EndOffset <= c.log.start {
+		c.trace("snapshot refused", f.id)
+		c.calls.conn(f.id).backoff = c.now.Add(c.cfg.Timing.RetryBackoff)
+		return
+	}
+	f.download = &download{id: id}
+	c.trace("downloading", f.id)
+}
+
+// append takes the batches up to the first one of an epoch above ours: they
+// belong to a leader that we do not follow yet (KAFKA-18723).
+func (f *follower) append(c *Core, call Call, a FetchAnswer) {
+	f.heard(c)
+	span := a.Span.upTo(c.election.Epoch)
+	if span.Base == c.log.end && span.End > span.Base && span.follows(c.log.lastEpoch()) {
+		seq := c.log.next()
+		for _, e := range span.Epochs {
+			c.log.epochs.assign(e)
+		}
+		for _, v := range span.Voters {
+			c.log.voters.add(v)
+		}
+		for _, v := range span.Levels {
+			c.log.levels.add(v)
+		}
+		c.log.end = span.End
+		c.pace.asked(c.now, seq)
+		c.out.Append = append(c.out.Append, Append{
+			Seq: seq, Base: span.Base, End: span.End, Epoch: c.log.lastEpoch(), From: call,
+		})
+	}
+	if a.HighWatermark >= 0 {
+		c.hw = max(c.hw, min(c.log.end, a.HighWatermark))
+	}
+}
+
+// upTo cuts a span before the first batch of an epoch above the limit.
+func (s Span) upTo(limit kafka.Epoch) Span {
+	for i, e := range s.Epochs {
+		if e.Epoch > limit {
+			s.End, s.Epochs = e.Start, s.Epochs[:i]
+			s.Voters = below(s.Voters, s.End)
+			s.Levels = below(s.Levels, s.End)
+			return s
+		}
+	}
+	return s
+}
+
+func below[T any](all []At[T], end kafka.Offset) []At[T] {
+	for i, e := range all {
+		if e.Offset >= end {
+			return all[:i]
+		}
+	}
+	return all
+}
+
+// follows tells whether the epochs of a span are in order after the last one.
+func (s Span) follows(last kafka.Epoch) bool {
+	for _, e := range s.Epochs {
+		if e.Epoch < last {
+			return false
+		}
+		last = e.Epoch
+	}
+	return len(s.Epochs) > 0
+}
+
+// chunkAnswered acts on an answer to FetchSnapshot.
+func (f *follower) chunkAnswered(c *Core, call Call, a SnapshotAnswer) {
+	d := f.download
+	switch {
+	case d == nil || c.installing != 0:
+		return
+	case a.Err == kerr.SnapshotNotFound || a.ID.EndOffset < 0 || a.ID.Epoch < 0:
+		f.download = nil
+		f.expires = c.fetchTimer(f.id)
+		return
+	case a.ID != d.id || a.Position != d.position || a.Bytes <= 0 || d.position+int64(a.Bytes) > a.Size:
+		c.trace("chunk refused", f.id)
+		f.download = nil // begins again with the next fetch
+		return
+	}
+	f.heard(c)
+	chunk := Chunk{ID: d.id, Position: d.position, From: call}
+	d.position += int64(a.Bytes)
+	if d.position == a.Size {
+		chunk.Last, chunk.Seq = true, c.log.next()
+		c.installing = chunk.Seq
+	}
+	c.out.Chunk = &chunk
+}
+
+// installed makes the log begin where the downloaded snapshot ends.
+func (c *Core) installed(ev Installed) {
+	if ev.Seq != c.installing {
+		return
+	}
+	c.installing = 0
+	c.log.reported(ev.Seq, c.log.written, true)
+	c.log.install(ev.Snapshot, ev.Voters, ev.Levels)
+	c.hw = max(c.hw, ev.Snapshot.ID.EndOffset)
+	c.trace("installed", kafka.NoNode)
+	if f, ok := c.role.(*follower); ok {
+		f.download = nil
+		f.expires = c.fetchTimer(f.id)
+	}
+}

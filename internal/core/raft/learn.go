@@ -1,0 +1,157 @@
+package raft
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// learn acts on who leads which epoch, as a message tells it. A message that
+// is at odds with what we know is ignored: one that names ourselves while we do
+// not lead comes from our past (B1), and a second leader of one epoch cannot be.
+func learn(c *Core, h Hint) {
+	known, at := c.role.leader()
+	switch {
+	case h.Epoch < c.election.Epoch:
+	case h.Leader == c.cfg.Self.Node && h.Leader >= 0:
+		c.learnOwn(h.Epoch)
+	case h.Epoch > c.election.Epoch && h.Leader >= 0:
+		c.follow(h)
+	case h.Epoch > c.election.Epoch:
+		c.becomeUnattached(h.Epoch, kafka.NoNode, c.inherited())
+	case h.Leader < 0:
+	case c.leads() || known >= 0 && known != h.Leader || c.election.Leader == c.cfg.Self.Node && c.election.Leader >= 0:
+		if known != h.Leader {
+			c.trace("other leader ignored", h.Leader)
+		}
+	case known < 0 || len(h.Endpoints) > len(at):
+		c.follow(h)
+	}
+}
+
+// learnOwn acts on a message that says we lead an epoch. In a higher one than
+// ours we did so before we lost our disk; we vote for nobody in it.
+func (c *Core) learnOwn(epoch kafka.Epoch) {
+	if epoch > c.election.Epoch {
+		c.becomeUnattached(epoch, kafka.NoNode, c.inherited())
+		c.lost.upTo = max(c.lost.upTo, epoch)
+	}
+}
+
+// follow becomes follower of a leader whose address is known; else it waits,
+// and remembers who leads.
+func (c *Core) follow(h Hint) {
+	if len(h.Endpoints) > 0 {
+		c.becomeFollower(h.Epoch, h.Leader, h.Endpoints)
+		return
+	}
+	if known, _ := c.role.leader(); h.Epoch > c.election.Epoch || known != h.Leader {
+		c.becomeUnattached(h.Epoch, h.Leader, c.inherited())
+	}
+}
+
+func (c *Core) leads() bool {
+	_, leads := c.role.(*leader)
+	return leads
+}
+
+// answered acts on an answer. What it tells of the quorum comes first; the
+// rest counts only if nothing in that made the question void.
+func (c *Core) answered(call Call, body Body) {
+	x, ok := c.calls.close(call)
+	if !ok {
+		return
+	}
+	from := x.to
+	if x.limit == c.cfg.Timing.Request {
+		c.pace.saw(c.now.Sub(x.sent))
+	}
+	code, hint := outcome(body)
+	hint.Endpoints = c.endpointsOr(hint.Endpoints, hint.Leader)
+	role := c.role
+	switch {
+	case hint.Epoch < c.election.Epoch || code == kerr.UnknownLeaderEpoch:
+		c.pause(from)
+		return
+	case hint.Epoch > c.election.Epoch || code == kerr.FencedLeaderEpoch || code == kerr.NotLeaderOrFollower:
+		learn(c, hint)
+		if c.role == role {
+			c.pause(from)
+		}
+		return
+	case hint.Leader >= 0:
+		learn(c, hint)
+	}
+	if c.role != role && code != kerr.None {
+		return
+	}
+	c.act(call, from, code, body)
+}
+
+// outcome is what every answer has.
+func outcome(body Body) (kerr.Code, Hint) {
+	switch a := body.(type) {
+	case VoteAnswer:
+		return a.Err, a.Hint
+	case BeginAnswer:
+		return a.Err, a.Hint
+	case EndAnswer:
+		return a.Err, a.Hint
+	case FetchAnswer:
+		return a.Err, a.Hint
+	case SnapshotAnswer:
+		return a.Err, a.Hint
+	}
+	return kerr.UnknownServerError, Hint{Epoch: kafka.NoEpoch, Leader: kafka.NoNode}
+}
+
+// act does what an answer to a standing question asks for.
+func (c *Core) act(call Call, from kafka.NodeID, code kerr.Code, body Body) {
+	switch a := body.(type) {
+	case VoteAnswer:
+		// A voter that holds another directory will not grant: that is a
+		// refusal, or it would be asked again without end.
+		if code == kerr.None || code == kerr.InvalidVoterKey {
+			voteAnswered(c, from, a.Granted && code == kerr.None)
+			return
+		}
+	case EndAnswer:
+		if r, ok := c.role.(*resigned); ok && code == kerr.None {
+			r.acknowledged(from)
+			return
+		}
+	case FetchAnswer:
+		if f, ok := c.role.(*follower); ok && code == kerr.None && a.Hint.Leader == f.id {
+			f.fetchAnswered(c, call, a)
+			return
+		}
+	case SnapshotAnswer:
+		if f, ok := c.role.(*follower); ok && (code == kerr.None || code == kerr.SnapshotNotFound) {
+			f.chunkAnswered(c, call, a)
+			return
+		}
+	case BeginAnswer:
+	}
+	if code != kerr.None {
+		c.pause(from)
+	}
+}
+
+// pause lets a destination rest for the retry back-off.
+func (c *Core) pause(to kafka.NodeID) {
+	c.calls.conn(to).backoff = c.now.Add(c.cfg.Timing.RetryBackoff)
+}
+
+// unanswered acts on a request without answer. A voter that does not know
+// pre-votes decides for a prospective node: it stands as before KIP-996.
+func (c *Core) unanswered(call Call, code kerr.Code) {
+	x, ok := c.calls.close(call)
+	if !ok {
+		return
+	}
+	if _, asks := c.role.(*prospective); asks && code == kerr.UnsupportedVersion && !x.fetch && c.mayStand() {
+		c.becomeCandidate()
+		return
+	}
+	x.fresh = code == kerr.BrokerNotAvailable
+	c.pause(x.to)
+}

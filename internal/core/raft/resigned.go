@@ -1,0 +1,66 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// resigned has led the current epoch and leads it no more: it gave up, or was
+// restarted. It names itself as the epoch's leader to peers, votes for nobody
+// in this epoch, and tells the voters to elect another. When its timer ends it
+// asks for pre-votes in the same epoch (B1; Kafka goes to the next epoch).
+type resigned struct {
+	self      kafka.NodeID
+	silent    []kafka.NodeID     // voters that have not acknowledged
+	preferred []kafka.ReplicaKey // most caught-up first
+	expires   kafka.Instant
+}
+
+// newResigned begins to tell the voters. A restarted leader knows no preferred
+// successor.
+func newResigned(c *Core, preferred []kafka.ReplicaKey, expires kafka.Instant) *resigned {
+	r := &resigned{self: c.cfg.Self.Node, preferred: preferred, expires: expires}
+	c.others(func(v Voter) { r.silent = append(r.silent, v.Key.Node) })
+	return r
+}
+
+func (r *resigned) name() Role                        { return RoleResigned }
+func (r *resigned) leader() (kafka.NodeID, Endpoints) { return r.self, nil }
+
+func (r *resigned) turn(c *Core) {
+	if c.now >= r.expires && c.closing == nil {
+		if c.isVoter() {
+			c.becomeProspective()
+		} else {
+			c.becomeUnattached(c.election.Epoch, c.cfg.Self.Node, kafka.Never)
+		}
+		return
+	}
+	for _, id := range r.silent {
+		at, reachable := c.address(c.Voters().endpoints(id))
+		if reachable && c.calls.ready(id, c.now) {
+			c.request(id, at, c.cfg.Timing.Request, EndRequest{
+				Leader: c.cfg.Self.Node, Epoch: c.election.Epoch, Preferred: r.preferred,
+			})
+		}
+	}
+}
+
+func (r *resigned) next(c *Core) kafka.Instant {
+	at := kafka.Never
+	if c.closing == nil {
+		at = r.expires
+	}
+	for _, id := range r.silent {
+		if len(c.Voters().endpoints(id)) > 0 {
+			at = min(at, c.calls.readyAt(id))
+		}
+	}
+	return at
+}
+
+// acknowledged notes that a voter knows.
+func (r *resigned) acknowledged(id kafka.NodeID) {
+	r.silent = slices.DeleteFunc(r.silent, func(s kafka.NodeID) bool { return s == id })
+}

@@ -1,0 +1,87 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// tally counts the answers of one round among the voters at its start. Our own
+// vote is granted from the beginning.
+type tally struct {
+	voters  Voters
+	answers []ballot // one for each voter heard from
+}
+
+type ballot struct {
+	node    kafka.NodeID
+	granted bool
+}
+
+func newTally(c *Core) tally {
+	return tally{voters: c.Voters(), answers: []ballot{{c.cfg.Self.Node, true}}}
+}
+
+// record notes an answer; a later one of the same voter replaces it. Nodes
+// that are no voters do not count.
+func (t *tally) record(node kafka.NodeID, granted bool) {
+	if _, voter := t.voters.Node(node); !voter {
+		return
+	}
+	if i := t.find(node); i >= 0 {
+		t.answers[i].granted = granted
+		return
+	}
+	t.answers = append(t.answers, ballot{node, granted})
+}
+
+func (t *tally) find(node kafka.NodeID) int {
+	return slices.IndexFunc(t.answers, func(b ballot) bool { return b.node == node })
+}
+
+func (t *tally) recorded(node kafka.NodeID) bool { return t.find(node) >= 0 }
+
+func (t *tally) granted() []kafka.NodeID {
+	var ids []kafka.NodeID
+	for _, b := range t.answers {
+		if b.granted {
+			ids = append(ids, b.node)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (t *tally) won() bool { return len(t.granted()) >= t.voters.Majority() }
+
+// lost tells whether a majority cannot be reached any more.
+func (t *tally) lost() bool {
+	return len(t.granted())+len(t.voters)-len(t.answers) < t.voters.Majority()
+}
+
+// ask sends a vote request to every voter whose answer is missing and whose
+// connection is free.
+func (t *tally) ask(c *Core, preVote bool) {
+	position := c.log.position()
+	for _, v := range t.voters {
+		at, reachable := c.address(v.Endpoints)
+		if v.Key.Node == c.cfg.Self.Node || !reachable || t.recorded(v.Key.Node) || !c.calls.ready(v.Key.Node, c.now) {
+			continue
+		}
+		c.request(v.Key.Node, at, c.cfg.Timing.Request, VoteRequest{
+			Voter: v.Key, Candidate: c.cfg.Self, Epoch: c.election.Epoch,
+			LastEpoch: position.Epoch, End: position.End, PreVote: preVote,
+		})
+	}
+}
+
+// nextAsk is when a voter whose answer is missing can be asked again.
+func (t *tally) nextAsk(c *Core) kafka.Instant {
+	at := kafka.Never
+	for _, v := range t.voters {
+		if v.Key.Node != c.cfg.Self.Node && len(v.Endpoints) > 0 && !t.recorded(v.Key.Node) {
+			at = min(at, c.calls.readyAt(v.Key.Node))
+		}
+	}
+	return at
+}

@@ -1,0 +1,87 @@
+package raft
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// electionTimer is uniform in [E, 2E), so that voters seldom stand at once.
+func (c *Core) electionTimer() kafka.Instant {
+	e := c.cfg.Timing.Election
+	if e <= 0 {
+		return c.now
+	}
+	return c.now.Add(e + time.Duration(c.cfg.Rand.Int64N(int64(e))))
+}
+
+// fetchWait is how long a fetch of ours may be parked: min(500 ms, F/4), so
+// that a lost answer is noticed long before the leader is given up (B2).
+func (t Timing) fetchWait() time.Duration { return min(500*time.Millisecond, t.Fetch/4) }
+
+// fetchLimit is when a fetch without answer counts as failed.
+func (t Timing) fetchLimit() time.Duration { return t.fetchWait() + max(t.Fetch/8, time.Millisecond) }
+
+// checkQuorum is how long a leader leads without hearing from a majority.
+func (t Timing) checkQuorum(granted time.Duration) time.Duration {
+	return max(t.Fetch+t.Fetch/2, 2*granted)
+}
+
+// pace measures how slow peers and the disk have been. Waits that keep voters
+// from splitting their votes are built on it (B4).
+type pace struct {
+	syncing Seq // the oldest write under way
+	since   kafka.Instant
+	latest  Seq
+	slowest time.Duration // round trip or sync
+}
+
+func (p *pace) asked(now kafka.Instant, seq Seq) {
+	if p.syncing == 0 {
+		p.syncing, p.since = seq, now
+	}
+	p.latest = seq
+}
+
+func (p *pace) synced(now kafka.Instant, seq Seq) {
+	if p.syncing == 0 || seq < p.syncing {
+		return
+	}
+	p.saw(now.Sub(p.since))
+	p.syncing = 0
+	if seq < p.latest {
+		p.syncing, p.since = seq+1, now
+	}
+}
+
+func (p *pace) saw(d time.Duration) { p.slowest = max(p.slowest, d) }
+
+// step is d of B4: four times the slowest round trip and sync seen, within
+// 20 ms and an eighth of the election timeout.
+func (p *pace) step(election time.Duration) time.Duration {
+	return max(min(4*p.slowest, election/8), min(20*time.Millisecond, election/8))
+}
+
+// rank is our place among the voters other than a leader, by node id, rotated
+// by the epoch so that the first place goes round.
+func (c *Core) rank(leader kafka.NodeID) int {
+	var ids []kafka.NodeID
+	for _, v := range c.Voters() {
+		if v.Key.Node != leader {
+			ids = append(ids, v.Key.Node)
+		}
+	}
+	i := slices.Index(ids, c.cfg.Self.Node)
+	if i < 0 {
+		return 0
+	}
+	n := len(ids)
+	return (i + n - int(uint32(c.election.Epoch)%uint32(n))) % n
+}
+
+// fetchTimer is F, later by rank x d, never below F (B4).
+func (c *Core) fetchTimer(leader kafka.NodeID) kafka.Instant {
+	t := c.cfg.Timing
+	return c.now.Add(t.Fetch + time.Duration(c.rank(leader))*c.pace.step(t.Election))
+}

@@ -1,0 +1,100 @@
+package raft
+
+import (
+	"github.com/ottla/ottla/internal/base/invariant"
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// elect makes an election state durable before anything of this step is sent.
+// Nothing is written when no byte of it changes.
+func (c *Core) elect(e Election) {
+	if e == c.election {
+		return
+	}
+	invariant.Check(e.Epoch >= c.election.Epoch, "epoch falls from %d to %d", c.election.Epoch, e.Epoch)
+	invariant.Check(e.Epoch > c.election.Epoch || !c.election.hasVoted() || e.Voted == c.election.Voted,
+		"vote of epoch %d changes from %v to %v", e.Epoch, c.election.Voted, e.Voted)
+	c.election = e
+	c.out.Election = &e
+}
+
+// enter changes the role. Requests in flight are forgotten, and what was
+// parked at a leader is answered at once (KAFKA-10677).
+func (c *Core) enter(r role) {
+	before := c.role
+	c.calls.reset()
+	c.role = r
+	c.trace(string(r.name()), c.election.Leader)
+	if l, led := before.(*leader); led {
+		l.dismiss(c)
+	}
+}
+
+// becomeUnattached leaves every other role for one that follows nobody: known
+// is the leader whose address is missing, or NoNode.
+func (c *Core) becomeUnattached(epoch kafka.Epoch, known kafka.NodeID, expires kafka.Instant) {
+	if epoch > c.election.Epoch {
+		c.lost.found(epoch)
+		c.elect(c.election.inEpoch(epoch, known))
+	} else if known >= 0 {
+		c.elect(c.election.inEpoch(epoch, known))
+	}
+	c.enter(&unattached{known: known, expires: expires})
+}
+
+func (c *Core) becomeFollower(epoch kafka.Epoch, leader kafka.NodeID, at Endpoints) {
+	invariant.Check(leader != c.cfg.Self.Node, "follower of itself in epoch %d", epoch)
+	if epoch > c.election.Epoch {
+		c.lost.found(epoch)
+	}
+	c.elect(c.election.inEpoch(epoch, leader))
+	c.enter(newFollower(c, leader, at))
+}
+
+// becomeProspective asks for pre-votes. Nothing becomes durable.
+func (c *Core) becomeProspective() {
+	invariant.Check(c.isVoter(), "an observer stands for election")
+	c.enter(newProspective(c))
+}
+
+// becomeCandidate votes for itself in the next epoch.
+func (c *Core) becomeCandidate() {
+	invariant.Check(c.isVoter(), "an observer stands for election")
+	c.elect(Election{Epoch: c.election.Epoch + 1, Leader: kafka.NoNode, Voted: c.cfg.Self})
+	c.enter(newCandidate(c, c.electionTimer()))
+}
+
+// resign gives up leading. The file already names this node as the leader of
+// the epoch, and keeps doing so (B1).
+func (c *Core) resign() {
+	l := c.role.(*leader)
+	c.enter(newResigned(c, l.successors(c), c.electionTimer()))
+}
+
+// inherited is the election timer of a node that meets a higher epoch without
+// a leader: what remains of its own if it was waiting or standing for election,
+// else a fresh one.
+func (c *Core) inherited() kafka.Instant {
+	switch r := c.role.(type) {
+	case *candidate:
+		return r.expires
+	case *unattached:
+		return r.expires
+	case *resigned:
+		return r.expires
+	case *prospective:
+		if !r.tally.lost() {
+			return r.expires
+		}
+	}
+	return c.electionTimer()
+}
+
+// shutdown begins to leave in good order: a leader hands over, others finish
+// what they are at and start no election any more.
+func (c *Core) shutdown(ev Shutdown) {
+	c.closing = &ev
+	if _, leads := c.role.(*leader); leads && !c.alone() {
+		c.resign()
+	}
+}

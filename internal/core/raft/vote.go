@@ -1,0 +1,110 @@
+package raft
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// vote answers a Vote. Nothing asks whether the candidate or we are in any
+// voter set: observers vote too (KIP-853).
+func vote(c *Core, r VoteRequest) VoteAnswer {
+	granted, code := false, checkVote(c, r)
+	if code == kerr.None {
+		if r.Epoch > c.election.Epoch {
+			c.becomeUnattached(r.Epoch, kafka.NoNode, c.inherited())
+		}
+		code = checkVoterKey(c, r.Voter)
+	}
+	if code == kerr.None && grants(c, r) {
+		granted = true
+		if !r.PreVote {
+			recordVote(c, r.Candidate)
+		}
+	}
+	return VoteAnswer{Err: code, Hint: c.hint(), Granted: granted}
+}
+
+func checkVote(c *Core, r VoteRequest) kerr.Code {
+	legal := r.LastEpoch < r.Epoch || r.PreVote && r.LastEpoch == r.Epoch
+	if r.End < 0 || r.LastEpoch < 0 || !legal {
+		return kerr.InvalidRequest
+	}
+	return checkVoterOnly(c, r.Candidate.Node, r.Epoch)
+}
+
+// checkVoterOnly is what requests between voters have in common.
+func checkVoterOnly(c *Core, id kafka.NodeID, epoch kafka.Epoch) kerr.Code {
+	switch {
+	case epoch < c.election.Epoch:
+		return kerr.FencedLeaderEpoch
+	case id < 0:
+		return kerr.InvalidRequest
+	}
+	return kerr.None
+}
+
+// checkVoterKey refuses what was meant for another node or directory.
+func checkVoterKey(c *Core, to kafka.ReplicaKey) kerr.Code {
+	if to.Node >= 0 && !to.Matches(c.cfg.Self) {
+		return kerr.InvalidVoterKey
+	}
+	return kerr.None
+}
+
+// grants is the table of KIP-996, with B1 and B5. The epoch of the request is
+// ours by now.
+func grants(c *Core, r VoteRequest) bool {
+	upToDate := Position{r.LastEpoch, r.End}.Covers(c.log.position())
+	switch role := c.role.(type) {
+	case *leader:
+		return false
+	case *follower:
+		return r.PreVote && upToDate && (!role.fetched || role.farewell)
+	case *unattached, *prospective:
+		if r.PreVote {
+			return upToDate
+		}
+		return grantsVote(c, r, upToDate)
+	}
+	return r.PreVote && upToDate // candidate, resigned
+}
+
+func grantsVote(c *Core, r VoteRequest, upToDate bool) bool {
+	known, _ := c.role.leader()
+	switch {
+	case r.Candidate.Node == c.cfg.Self.Node || c.cfg.Self.Node < 0:
+		return false
+	case c.election.hasVoted():
+		return c.election.Voted.Matches(r.Candidate)
+	case known >= 0 || c.election.Leader >= 0:
+		return false
+	}
+	return upToDate && c.lost.none(r.Epoch)
+}
+
+// recordVote makes a vote durable before it is given. The timer starts anew,
+// so that the candidate has its time; a round of our own starts again.
+func recordVote(c *Core, candidate kafka.ReplicaKey) {
+	if c.election.hasVoted() {
+		return
+	}
+	next := c.election
+	next.Voted = candidate
+	c.elect(next)
+	switch role := c.role.(type) {
+	case *unattached:
+		c.enter(&unattached{known: role.known, expires: c.electionTimer()})
+	case *prospective:
+		c.enter(newProspective(c))
+	}
+}
+
+// voteAnswered counts an answer in the round it belongs to.
+func voteAnswered(c *Core, from kafka.NodeID, granted bool) {
+	switch role := c.role.(type) {
+	case *prospective:
+		role.tally.record(from, granted)
+	case *candidate:
+		role.tally.record(from, granted)
+	}
+}
