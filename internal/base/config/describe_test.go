@@ -1,0 +1,120 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// said writes a described setting in one line.
+func said(d Described) string {
+	show := func(v *string) string {
+		if v == nil {
+			return "-"
+		}
+		return *v
+	}
+	var synonyms []string
+	for _, s := range d.Synonyms {
+		synonyms = append(synonyms, fmt.Sprintf("%d:%s=%s", s.Source, s.Name, show(s.Value)))
+	}
+	return fmt.Sprintf("%s source=%d synonyms={%s}", show(d.Value), d.Source, strings.Join(synonyms, ", "))
+}
+
+func only(t *testing.T, all []Described) Described {
+	t.Helper()
+	if len(all) != 1 {
+		t.Fatalf("%d settings", len(all))
+	}
+	return all[0]
+}
+
+// Rule (broker.md 10.5): a topic's value comes from the topic, then from the
+// broker's dynamic, the cluster's dynamic, the file's and the default value of
+// its synonyms, which are listed in this order.
+func TestDescribeTopic(t *testing.T) {
+	static, err := New(map[string]string{"log.segment.bytes": "2000000", "log.retention.hours": "1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Layers{Static: static, Cluster: map[string]string{"log.segment.bytes": "3000000", "min.insync.replicas": "1"}, Broker: map[string]string{"message.max.bytes": "9"}}
+	f := func(key, override, want string) {
+		t.Helper()
+		overrides := map[string]string{}
+		if override != "" {
+			overrides[key] = override
+		}
+		if got := said(only(t, l.DescribeTopic(overrides, []string{key}))); got != want {
+			t.Errorf("%s\n got %s\nwant %s", key, got, want)
+		}
+	}
+	f("segment.bytes", "4000000", "4000000 source=1 synonyms={1:segment.bytes=4000000, 3:log.segment.bytes=3000000, 4:log.segment.bytes=2000000, 5:log.segment.bytes=1073741824}")
+	f("segment.bytes", "", "3000000 source=3 synonyms={3:log.segment.bytes=3000000, 4:log.segment.bytes=2000000, 5:log.segment.bytes=1073741824}")
+	f("max.message.bytes", "", "9 source=2 synonyms={2:message.max.bytes=9, 5:message.max.bytes=1048588}")
+	f("min.insync.replicas", "", "1 source=3 synonyms={3:min.insync.replicas=1, 5:min.insync.replicas=1}")
+	f("retention.ms", "", "3600000 source=5 synonyms={}")
+	f("flush.ms", "", "9223372036854775807 source=5 synonyms={}")
+	f("remote.storage.enable", "", "false source=5 synonyms={}")
+	if n := len(l.DescribeTopic(nil, nil)); n != len(TopicKeys())-1 {
+		t.Errorf("%d settings are told", n)
+	}
+}
+
+// Rule: passwords and unknown keys are not shown; only dynamic keys can be
+// written; the cluster's resource has only what was set there.
+func TestDescribeBroker(t *testing.T) {
+	static, err := New(map[string]string{"node.id": "1", "ssl.key.password": "secret", "my.plugin": "secret", "listener.name.a.ssl.key.password": "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := Layers{Static: static, Cluster: map[string]string{"num.io.threads": "9"}}
+	f := func(key, want string, readOnly bool) {
+		t.Helper()
+		d := only(t, l.DescribeBroker([]string{key}))
+		if got := said(d); got != want || d.ReadOnly != readOnly {
+			t.Errorf("%s\n got %s, read only %v\nwant %s", key, got, d.ReadOnly, want)
+		}
+	}
+	f("node.id", "1 source=4 synonyms={4:node.id=1}", true)
+	f("ssl.key.password", "- source=4 synonyms={4:ssl.key.password=-}", false)
+	f("listener.name.a.ssl.key.password", "- source=4 synonyms={4:listener.name.a.ssl.key.password=-}", false)
+	f("my.plugin", "- source=4 synonyms={4:my.plugin=-}", true)
+	f("num.io.threads", "9 source=3 synonyms={3:num.io.threads=9, 5:num.io.threads=8}", false)
+	f("log.retention.ms", "- source=5 synonyms={}", false)
+	f("log.retention.hours", "168 source=5 synonyms={}", true)
+	if got := said(only(t, l.DescribeCluster(nil))); got != "9 source=3 synonyms={3:num.io.threads=9}" {
+		t.Errorf("cluster: %s", got)
+	}
+}
+
+// Rule (broker.md 10.4): static keys, and what differs between brokers, are
+// refused where they do not belong; unknown names are taken.
+func TestCheckBrokerConfig(t *testing.T) {
+	f := func(check func(string, string) error, name, value, want string) {
+		t.Helper()
+		err := check(name, value)
+		got := ""
+		if err != nil {
+			got = strings.TrimPrefix(*kerr.Message(err), "Invalid config value for resource: ")
+			if kerr.Of(err) != kerr.InvalidRequest {
+				t.Errorf("%s: code %v", name, kerr.Of(err))
+			}
+		}
+		if got != want {
+			t.Errorf("%s=%s\n got %q\nwant %q", name, value, got, want)
+		}
+	}
+	f(CheckBrokerConfig, "log.segment.bytes", "2000000", "")
+	f(CheckBrokerConfig, "log.segment.bytes", "1", "Invalid value 1 for configuration log.segment.bytes: Value must be at least 1048576")
+	f(CheckBrokerConfig, "node.id", "1", "Cannot update these configs dynamically: [node.id]")
+	f(CheckBrokerConfig, "my.plugin", "1", "")
+	f(CheckBrokerConfig, "ssl.keystore.location", "x", "These security configs can be dynamically updated only per-listener using the listener prefix: [ssl.keystore.location]")
+	f(CheckBrokerConfig, "listener.name.a.ssl.keystore.location", "x", "")
+	f(CheckClusterConfig, "log.segment.bytes", "2000000", "")
+	f(CheckClusterConfig, "cordoned.log.dirs", "*", "Cannot update these configs at default cluster level, broker id must be specified: [cordoned.log.dirs]")
+	f(CheckClusterConfig, "listener.name.a.ssl.keystore.location", "x", "Cannot update these configs at default cluster level, broker id must be specified: [listener.name.a.ssl.keystore.location]")
+	f(CheckClusterConfig, "listener.name.a.max.connections", "5", "")
+	f(CheckClusterConfig, "leader.replication.throttled.rate", "5", "")
+}
