@@ -1,0 +1,272 @@
+package transport
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// maxQueued bounds the requests of a client that are not written yet.
+const maxQueued = 1024
+
+// ClientConfig of a Client or of all clients of a Pool.
+type ClientConfig struct {
+	ClientID         string
+	SoftwareName     string        // sent in ApiVersions; "ottla" when empty
+	SoftwareVersion  string        // "0" when empty
+	DialTimeout      time.Duration // 10 s when zero
+	RequestTimeout   time.Duration // for requests without a deadline; 30 s when zero
+	MaxResponseBytes int           // 100 MiB when zero
+	TLS              *tls.Config   // nil: plaintext
+	// MaxVersion may hold a key below the newest version both sides know; nil
+	// and negative results do not.
+	MaxVersion func(key int16) int16
+	// Dial replaces the dialer of package net.
+	Dial func(ctx context.Context, addr string) (net.Conn, error)
+}
+
+func (c ClientConfig) withDefaults() ClientConfig {
+	if c.SoftwareName == "" {
+		c.SoftwareName = "ottla"
+	}
+	if c.SoftwareVersion == "" {
+		c.SoftwareVersion = "0"
+	}
+	if c.DialTimeout == 0 {
+		c.DialTimeout = 10 * time.Second
+	}
+	if c.RequestTimeout == 0 {
+		c.RequestTimeout = 30 * time.Second
+	}
+	if c.MaxResponseBytes == 0 {
+		c.MaxResponseBytes = 100 << 20
+	}
+	if c.Dial == nil {
+		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "tcp", addr)
+		}
+	}
+	return c
+}
+
+// Client sends requests to one address over one connection, many at a time.
+// The connection is made by the first request and again by the first one after
+// it broke; a broken connection fails all requests on it, and nothing is sent
+// twice. There is no pause between attempts: who sends decides when to.
+type Client struct {
+	addr string
+	cfg  ClientConfig
+
+	mu     sync.Mutex
+	link   *link // nil until the first request
+	closed bool
+	links  sync.WaitGroup
+}
+
+// NewClient makes a client; it does not connect yet.
+func NewClient(addr string, cfg ClientConfig) *Client {
+	return &Client{addr: addr, cfg: cfg.withDefaults()}
+}
+
+// Addr is the address the client was made for.
+func (c *Client) Addr() string { return c.addr }
+
+// exchange is a request and who waits for its response.
+type exchange struct {
+	req    kmsg.Request
+	done   func(kmsg.Response, error)
+	cancel context.CancelFunc // nil where the request came with a deadline
+
+	mu       sync.Mutex
+	finished bool
+	stop     func() bool // stops watching the context
+
+	// Set by the link when the request is written.
+	correlationID int32
+	version       int16
+}
+
+// over tells whether nobody waits any more.
+func (e *exchange) over() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.finished
+}
+
+// finish calls done, the first time.
+func (e *exchange) finish(resp kmsg.Response, err error) {
+	e.mu.Lock()
+	if e.finished {
+		e.mu.Unlock()
+		return
+	}
+	e.finished = true
+	stop := e.stop
+	e.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	if e.cancel != nil {
+		e.cancel()
+	}
+	e.done(resp, err)
+}
+
+// watched takes the function that stops watching the context.
+func (e *exchange) watched(stop func() bool) {
+	e.mu.Lock()
+	e.stop = stop
+	finished := e.finished
+	e.mu.Unlock()
+	if finished {
+		stop()
+	}
+}
+
+// Send sends a request at the newest version both sides know and calls done
+// once, never from within Send: with the response, or with the reason why
+// there is none. The request belongs to the client until then. A request that
+// runs out of time takes the connection with it, as the answers behind it
+// could only come later still.
+//
+// Errors keep their cause: see Refused and Reset, ErrVersions, ErrBusy,
+// ErrClosed and those of package context.
+func (c *Client) Send(ctx context.Context, req kmsg.Request, done func(kmsg.Response, error)) {
+	e := &exchange{req: req, done: done}
+	if _, ok := ctx.Deadline(); !ok {
+		ctx, e.cancel = context.WithTimeout(ctx, c.cfg.RequestTimeout)
+	}
+	l, err := c.enqueue(e)
+	if err != nil {
+		go e.finish(nil, fmt.Errorf("%s: %w", c.addr, err)) // ends with done
+		return
+	}
+	e.watched(context.AfterFunc(ctx, func() { l.expire(e, ctx.Err()) }))
+}
+
+// enqueue hands an exchange to the current connection or to a new one.
+func (c *Client) enqueue(e *exchange) (*link, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if c.link == nil || !c.link.usable() {
+		c.link = newLink(c.addr, &c.cfg)
+		c.links.Go(c.link.run)
+	}
+	return c.link, c.link.push(e)
+}
+
+// Do is Send that waits.
+func (c *Client) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	type outcome struct {
+		resp kmsg.Response
+		err  error
+	}
+	got := make(chan outcome, 1)
+	c.Send(ctx, req, func(resp kmsg.Response, err error) { got <- outcome{resp, err} })
+	o := <-got
+	return o.resp, o.err
+}
+
+// Versions gives the range that the other side advertised for a key on the
+// current connection; ok is false without a connection or without that key.
+func (c *Client) Versions(key int16) (minVersion, maxVersion int16, ok bool) {
+	c.mu.Lock()
+	l := c.link
+	c.mu.Unlock()
+	if l == nil {
+		return 0, 0, false
+	}
+	return l.advertised(key)
+}
+
+// Disconnect breaks the current connection; requests on it fail with cause.
+func (c *Client) Disconnect(cause error) {
+	c.mu.Lock()
+	l := c.link
+	c.mu.Unlock()
+	if l != nil {
+		l.fail(cause)
+	}
+}
+
+// Close fails what is under way and waits for the client's goroutines.
+func (c *Client) Close() {
+	c.mu.Lock()
+	c.closed = true
+	l := c.link
+	c.mu.Unlock()
+	if l != nil {
+		l.fail(ErrClosed)
+	}
+	c.links.Wait()
+}
+
+// Pool keeps one client for each address.
+type Pool struct {
+	cfg ClientConfig
+
+	mu      sync.Mutex
+	clients map[string]*Client
+	closed  bool
+}
+
+// NewPool makes a pool whose clients share a configuration.
+func NewPool(cfg ClientConfig) *Pool {
+	return &Pool{cfg: cfg, clients: map[string]*Client{}}
+}
+
+// Get returns the client of an address, host:port. The addresses are those of
+// the cluster's members, so their number is bounded by it; Forget drops one.
+func (p *Pool) Get(addr string) *Client {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.clients[addr]
+	if c == nil {
+		c = NewClient(addr, p.cfg)
+		c.closed = p.closed
+		p.clients[addr] = c
+	}
+	return c
+}
+
+// Send is Client.Send to an address.
+func (p *Pool) Send(ctx context.Context, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
+	p.Get(addr).Send(ctx, req, done)
+}
+
+// Do is Client.Do to an address.
+func (p *Pool) Do(ctx context.Context, addr string, req kmsg.Request) (kmsg.Response, error) {
+	return p.Get(addr).Do(ctx, req)
+}
+
+// Forget closes the client of an address that is a member's no more.
+func (p *Pool) Forget(addr string) {
+	p.mu.Lock()
+	c := p.clients[addr]
+	delete(p.clients, addr)
+	p.mu.Unlock()
+	if c != nil {
+		c.Close()
+	}
+}
+
+// Close closes all clients.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed = true
+	clients := p.clients
+	p.clients = map[string]*Client{}
+	p.mu.Unlock()
+	for _, c := range clients {
+		c.Close()
+	}
+}
