@@ -1,0 +1,94 @@
+package image
+
+import (
+	"errors"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metarec"
+)
+
+var (
+	errInSnapshot = errors.New("a snapshot holds no transactions")
+	errNested     = errors.New("a metadata transaction is open already")
+	errNotOpen    = errors.New("no metadata transaction is open")
+)
+
+// begin opens a metadata transaction: what follows is hidden from readers.
+func (a *applier) begin(r *metarec.BeginTransactionRecord) error {
+	switch {
+	case a.snapshot:
+		return errInSnapshot
+	case a.next.open != nil:
+		return errNested
+	}
+	before := a.image()
+	before.prov.Offset = a.offset - 1
+	a.changed = newChanges()
+	a.next.open = &transaction{before: before}
+	if r.Name != nil {
+		a.next.open.name = *r.Name
+	}
+	return nil
+}
+
+// end makes what the transaction wrote readable.
+func (a *applier) end() error {
+	if err := a.mustBeOpen(); err != nil {
+		return err
+	}
+	a.readable.merge(a.changed)
+	a.changed = a.readable
+	a.next.open = nil
+	return nil
+}
+
+// abort goes back to the image before the transaction.
+func (a *applier) abort() error {
+	if err := a.mustBeOpen(); err != nil {
+		return err
+	}
+	a.changed = a.readable
+	a.reset(a.next.open.before)
+	return nil
+}
+
+func (a *applier) mustBeOpen() error {
+	switch {
+	case a.snapshot:
+		return errInSnapshot
+	case a.next.open == nil:
+		return errNotOpen
+	}
+	return nil
+}
+
+// Loader builds an image from the records of a snapshot.
+type Loader struct {
+	a    *applier
+	prov Provenance
+}
+
+// NewLoader begins the image of a snapshot whose last contained record is at
+// prov.
+func NewLoader(prov Provenance) *Loader {
+	a := applierOf(Empty())
+	a.snapshot = true
+	a.offset = prov.Offset
+	return &Loader{a: a, prov: prov}
+}
+
+// Add applies records of the snapshot. Errors are those of Apply.
+func (l *Loader) Add(recs ...metarec.Message) error {
+	for _, rec := range recs {
+		if err := l.a.apply(rec); err != nil {
+			return errors.New(rec.MessageName() + " in snapshot: " + err.Error())
+		}
+	}
+	return nil
+}
+
+// Done gives the image of all records added.
+func (l *Loader) Done() *Image { return l.a.image().At(l.prov) }
+
+// nodeID names a node as records do.
+func nodeID(id int32) kafka.NodeID { return kafka.NodeID(id) }

@@ -1,0 +1,150 @@
+package image
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// Delta names what differs between two images. What it names may also have
+// gone through several changes; the images hold the states at both ends. All
+// lists are in order and without repetition.
+type Delta struct {
+	// Before is the image that the delta starts from.
+	Before *Image
+	// Created are topics that were not there before, Deleted those that are no
+	// longer, as they were.
+	Created []kafka.TopicID
+	Deleted []*Topic
+	// Partitions were added or changed. Those of deleted topics are not listed.
+	Partitions []kafka.TopicIDPartition
+	// Brokers and Controllers were registered, changed or unregistered.
+	Brokers, Controllers []kafka.NodeID
+	// Configs are resources with a changed value.
+	Configs []Resource
+
+	Features, Quotas, ProducerIDs, ACLs, Scram, Tokens bool
+}
+
+// Empty tells whether nothing differs.
+func (d *Delta) Empty() bool {
+	return len(d.Created) == 0 && len(d.Deleted) == 0 && len(d.Partitions) == 0 && len(d.Brokers) == 0 &&
+		len(d.Controllers) == 0 && len(d.Configs) == 0 &&
+		!d.Features && !d.Quotas && !d.ProducerIDs && !d.ACLs && !d.Scram && !d.Tokens
+}
+
+// changes gathers what records touched.
+type changes struct {
+	topics      map[kafka.TopicID]struct{} // created or deleted
+	partitions  map[kafka.TopicIDPartition]struct{}
+	brokers     map[kafka.NodeID]struct{}
+	controllers map[kafka.NodeID]struct{}
+	configs     map[Resource]struct{}
+
+	features, quotas, producerIDs, acls, scram, tokens bool
+}
+
+func newChanges() *changes {
+	return &changes{
+		topics:      map[kafka.TopicID]struct{}{},
+		partitions:  map[kafka.TopicIDPartition]struct{}{},
+		brokers:     map[kafka.NodeID]struct{}{},
+		controllers: map[kafka.NodeID]struct{}{},
+		configs:     map[Resource]struct{}{},
+	}
+}
+
+func (c *changes) clone() *changes {
+	own := newChanges()
+	own.merge(c)
+	return own
+}
+
+func (c *changes) merge(o *changes) {
+	maps.Copy(c.topics, o.topics)
+	maps.Copy(c.partitions, o.partitions)
+	maps.Copy(c.brokers, o.brokers)
+	maps.Copy(c.controllers, o.controllers)
+	maps.Copy(c.configs, o.configs)
+	c.features = c.features || o.features
+	c.quotas = c.quotas || o.quotas
+	c.producerIDs = c.producerIDs || o.producerIDs
+	c.acls = c.acls || o.acls
+	c.scram = c.scram || o.scram
+	c.tokens = c.tokens || o.tokens
+}
+
+// delta tells what the changes amount to: what was created and deleted in
+// between is not there at either end and leaves no trace (KAFKA-19497).
+func (c *changes) delta(before, after *Image) Delta {
+	d := Delta{
+		Before: before, Features: c.features, Quotas: c.quotas, ProducerIDs: c.producerIDs,
+		ACLs: c.acls, Scram: c.scram, Tokens: c.tokens,
+		Brokers:     slices.Sorted(maps.Keys(c.brokers)),
+		Controllers: slices.Sorted(maps.Keys(c.controllers)),
+		Configs:     slices.SortedFunc(maps.Keys(c.configs), compareResources),
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(c.topics), kafka.TopicID.Compare) {
+		old, had := before.topics.Get(id)
+		_, has := after.topics.Get(id)
+		switch {
+		case had && !has:
+			d.Deleted = append(d.Deleted, old)
+		case has && !had:
+			d.Created = append(d.Created, id)
+		}
+	}
+	for _, tp := range slices.SortedFunc(maps.Keys(c.partitions), comparePartitions) {
+		if after.topics.Has(tp.Topic) {
+			d.Partitions = append(d.Partitions, tp)
+		}
+	}
+	return d
+}
+
+func comparePartitions(a, b kafka.TopicIDPartition) int {
+	return cmp.Or(a.Topic.Compare(b.Topic), cmp.Compare(a.Partition, b.Partition))
+}
+
+// Between compares two images that may come from anywhere, for example one
+// from before and one from a snapshot: it looks at all they hold.
+func Between(before, after *Image) Delta {
+	c := newChanges()
+	diff(before.topics.All(), after.topics.Get, func(a, b *Topic) bool { return a == b || a.same(b) }, func(id kafka.TopicID) {
+		c.topics[id] = struct{}{}
+		c.partitionsOf(id, before, after)
+	})
+	diff(after.topics.All(), before.topics.Get, func(a, b *Topic) bool { return true }, func(id kafka.TopicID) {
+		c.topics[id] = struct{}{}
+		c.partitionsOf(id, before, after)
+	})
+	both(before.brokers, after.brokers, (*Broker).same, c.brokers)
+	both(before.controllers, after.controllers, (*Controller).same, c.controllers)
+	both(before.configs, after.configs, sameMaps[string, string], c.configs)
+	c.features = !sameMaps(before.features, after.features)
+	c.quotas = !sameUnder(before.quotas, after.quotas, sameMaps[string, float64])
+	c.producerIDs = before.nextProducerID != after.nextProducerID
+	c.acls = !sameUnder(before.acls, after.acls, sameValues[ACL])
+	c.scram = !sameUnder(before.scram, after.scram, (*Scram).same)
+	c.tokens = !sameUnder(before.tokens, after.tokens, (*Token).same)
+	return c.delta(before, after)
+}
+
+// partitionsOf notes the partitions of a topic that are new or differ.
+func (c *changes) partitionsOf(id kafka.TopicID, before, after *Image) {
+	now, ok := after.topics.Get(id)
+	if !ok {
+		return
+	}
+	old, had := before.topics.Get(id)
+	for n, p := range now.Partitions.All() {
+		if had {
+			if q, ok := old.Partitions.Get(n); ok && (p == q || p.Equal(q)) {
+				continue
+			}
+		}
+		c.partitions[kafka.TopicIDPartition{Topic: id, Partition: n}] = struct{}{}
+	}
+}
