@@ -41,7 +41,9 @@ func TestACorruptBatchIsRefused(t *testing.T) {
 func TestStrangeBytesCostTheirConnectionOnly(t *testing.T) {
 	d := itest.StartDev(t)
 	create(t, d.Addr, "t", 1, nil)
-	frame := func(payload []byte) []byte { return append(binary.BigEndian.AppendUint32(nil, uint32(len(payload))), payload...) }
+	frame := func(payload []byte) []byte {
+		return append(binary.BigEndian.AppendUint32(nil, uint32(len(payload))), payload...)
+	}
 	header := func(key, version int16) []byte {
 		b := binary.BigEndian.AppendUint16(nil, uint16(key))
 		b = binary.BigEndian.AppendUint16(b, uint16(version))

@@ -9,7 +9,7 @@ import (
 func idempotentBatch(producer int64, epoch int16, sequence int32, value string) []byte {
 	b := batch.NewBuilder(batch.Options{
 		LeaderEpoch: kafka.NoEpoch,
-		Producer: &batch.Producer{ID: kafka.ProducerID(producer), Epoch: epoch, Sequence: sequence},
+		Producer:    &batch.Producer{ID: kafka.ProducerID(producer), Epoch: epoch, Sequence: sequence},
 	})
 	b.Add(1_700_000_000_000, nil, []byte(value))
 	return b.Build(nil)
