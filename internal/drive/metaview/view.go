@@ -76,7 +76,7 @@ func New(cfg Config) *View {
 // Image is the newest published image; never nil.
 func (v *View) Image() *image.Image { return v.newest.Load() }
 
-// publish shows the newest stable image and tells the publishers.
+// publish tells the publishers of the newest stable image, then shows it.
 func (v *View) publish(delta image.Delta) {
 	img := v.latest.Stable()
 	if !v.caughtUp {
@@ -87,10 +87,12 @@ func (v *View) publish(delta image.Delta) {
 		delta = image.Between(image.Empty(), img)
 		delta.Before = image.Empty()
 	}
-	v.newest.Store(img)
+	// Readers see the image after the publishers: a broker must be ready to
+	// lead a partition before its own Metadata answers say that it does.
 	for _, p := range v.cfg.Publishers {
 		p.Publish(delta, img)
 	}
+	v.newest.Store(img)
 	if v.cfg.Applied != nil {
 		v.cfg.Applied(v.end)
 	}

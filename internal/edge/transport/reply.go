@@ -102,3 +102,7 @@ func (k *call) free() {
 		k.held = 0
 	}
 }
+
+// Message is the body that the reply was made from, for callers inside this
+// process; false when it is not one message.
+func (r Reply) Message() (kmsg.Response, bool) { return r.message, r.kind == replyMessage }

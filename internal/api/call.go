@@ -1,0 +1,30 @@
+package api
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// Call serves a request from within this process as if it had come over a
+// listener of this table. done is called once, perhaps before Call returns; the
+// error is UNSUPPORTED_VERSION when the table does not serve the request.
+func (t *Table) Call(ctx context.Context, conn *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
+	service, ok := t.Find(req.Key(), req.GetVersion())
+	if !ok || service.NoBody {
+		done(nil, kerr.Errorf(kerr.UnsupportedVersion, "%s version %d is not served here", kmsg.NameForKey(req.Key()), req.GetVersion()))
+		return
+	}
+	r := &transport.Request{Key: req.Key(), Version: req.GetVersion(), Body: req, Conn: conn, Ctx: ctx}
+	service.Handler(r, func(reply transport.Reply) {
+		resp, ok := reply.Message()
+		if !ok {
+			done(nil, kerr.Errorf(kerr.UnknownServerError, "%s gave no message", kmsg.NameForKey(req.Key())))
+			return
+		}
+		done(resp, nil)
+	})
+}

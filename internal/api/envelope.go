@@ -1,0 +1,177 @@
+package api
+
+import (
+	"encoding/binary"
+	"errors"
+	"net"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/wire"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// Envelope (58) carries a client's request from a broker to the active
+// controller, together with who sent it (KIP-590): the request is a whole frame
+// without its length, the answer likewise.
+//
+// The principal is Kafka's DefaultPrincipalData: int16 version 0, compact
+// string type, compact string name, bool token-authenticated, tagged fields.
+
+// errPrincipal refuses a principal that cannot be read.
+var errPrincipal = errors.New("the principal cannot be read")
+
+// envelope unwraps requests on the controller's listener and serves them from
+// its own table, as the client that sent them.
+type envelope struct{ table *Table }
+
+// EnvelopeRoute serves forwarded requests from the marked routes of a table.
+func EnvelopeRoute(table *Table) Route {
+	return later(0, 0, envelope{table}.serve).on(OnController)
+}
+
+func (e envelope) serve(c Context, req *kmsg.EnvelopeRequest, reply func(kmsg.Response)) {
+	answer := func(data []byte, code kerr.Code) {
+		resp := kmsg.NewPtrEnvelopeResponse()
+		resp.ResponseData, resp.ErrorCode = data, int16(code)
+		reply(resp)
+	}
+	principal, err := readPrincipal(req.RequestPrincipal)
+	if err != nil {
+		answer(nil, kerr.PrincipalDeserializationFailure)
+		return
+	}
+	host := net.IP(req.ClientHostAddress)
+	if len(host) != net.IPv4len && len(host) != net.IPv6len {
+		answer(nil, kerr.InvalidRequest)
+		return
+	}
+	inner, header, err := e.open(req.RequestData)
+	if err != nil {
+		answer(nil, kerr.Of(err))
+		return
+	}
+	conn := &transport.ConnInfo{
+		ID: c.Conn.ID, Listener: c.Conn.Listener, TLS: c.Conn.TLS,
+		ClientHost: host.String(), Principal: principal,
+	}
+	e.table.Call(c.Ctx, conn, inner, func(resp kmsg.Response, err error) {
+		if err != nil {
+			answer(nil, kerr.Of(err))
+			return
+		}
+		data := wire.AppendResponseHeader(nil, header.Key, header.Version, header.CorrelationID)
+		answer(resp.AppendTo(data), kerr.None)
+	})
+}
+
+// open decodes the request inside. Only forwarded APIs may travel this way.
+func (e envelope) open(frame []byte) (kmsg.Request, wire.RequestHeader, error) {
+	header, body, err := wire.ReadRequestHeader(frame)
+	if err != nil {
+		return nil, header, kerr.Errorf(kerr.InvalidRequest, "%v", err)
+	}
+	if !e.table.forwards(header.Key, header.Version) {
+		return nil, header, kerr.Errorf(kerr.InvalidRequest, "API %d version %d is not one that is forwarded", header.Key, header.Version)
+	}
+	if memory, err := wire.RequestMemory(header.Key, header.Version, body); err != nil || memory > maxUnsealed(body) {
+		return nil, header, kerr.Errorf(kerr.InvalidRequest, "a body of %d bytes would take %d in memory (%v)", len(body), memory, err)
+	}
+	inner := kmsg.RequestForKey(header.Key)
+	inner.SetVersion(header.Version)
+	if err := inner.ReadFrom(body); err != nil {
+		return nil, header, kerr.Errorf(kerr.InvalidRequest, "%v", err)
+	}
+	return inner, header, nil
+}
+
+// maxUnsealed bounds the memory of a forwarded request by its size on the wire.
+func maxUnsealed(body []byte) int64 { return 4*int64(len(body)) + 64<<10 }
+
+// forwards tells whether a key and version is served and marked as forwarded.
+func (t *Table) forwards(key, version int16) bool {
+	if key < 0 || int(key) >= len(t.byKey) || t.byKey[key] < 0 {
+		return false
+	}
+	r := &t.routes[t.byKey[key]]
+	return r.Forwarded && r.Min <= version && version <= r.Max
+}
+
+// Seal makes the envelope of a client's request.
+func Seal(from *transport.ConnInfo, req kmsg.Request) *kmsg.EnvelopeRequest {
+	header := wire.RequestHeader{Key: req.Key(), Version: req.GetVersion(), ClientID: []byte("forwarded")}
+	sealed := kmsg.NewPtrEnvelopeRequest()
+	sealed.RequestData = req.AppendTo(wire.AppendRequestHeader(nil, header))
+	sealed.RequestPrincipal = appendPrincipal(nil, from.Principal)
+	ip := net.ParseIP(from.ClientHost)
+	if four := ip.To4(); four != nil {
+		ip = four
+	}
+	if ip == nil {
+		ip = net.IPv4(127, 0, 0, 1).To4()
+	}
+	sealed.ClientHostAddress = ip
+	return sealed
+}
+
+// Unseal reads the controller's answer to req.
+func Unseal(req kmsg.Request, answer *kmsg.EnvelopeResponse) (kmsg.Response, error) {
+	if code := kerr.Code(answer.ErrorCode); code != kerr.None {
+		return nil, code
+	}
+	_, rest, err := wire.ReadCorrelationID(answer.ResponseData)
+	if err != nil {
+		return nil, err
+	}
+	body, err := wire.SkipResponseHeader(rest, req.Key(), req.GetVersion())
+	if err != nil {
+		return nil, err
+	}
+	resp := req.ResponseKind()
+	resp.SetVersion(req.GetVersion())
+	return resp, resp.ReadFrom(body)
+}
+
+const userType = "User"
+
+// appendPrincipal writes a principal of the form "User:name".
+func appendPrincipal(dst []byte, principal string) []byte {
+	kind, name := userType, principal
+	if len(principal) > len(userType) && principal[:len(userType)+1] == userType+":" {
+		name = principal[len(userType)+1:]
+	}
+	dst = append(dst, 0, 0)
+	dst = appendCompact(dst, kind)
+	dst = appendCompact(dst, name)
+	return append(dst, 0, 0)
+}
+
+func appendCompact(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s)+1)), s...)
+}
+
+// readPrincipal reads what appendPrincipal writes.
+func readPrincipal(src []byte) (string, error) {
+	if len(src) < 2 || src[0] != 0 || src[1] != 0 {
+		return "", errPrincipal
+	}
+	kind, src, err := readCompact(src[2:])
+	if err != nil {
+		return "", err
+	}
+	name, src, err := readCompact(src)
+	if err != nil || len(src) == 0 {
+		return "", errPrincipal
+	}
+	return kind + ":" + name, nil
+}
+
+func readCompact(src []byte) (string, []byte, error) {
+	n, used := binary.Uvarint(src)
+	if used <= 0 || n == 0 || n-1 > uint64(len(src)-used) {
+		return "", nil, errPrincipal
+	}
+	src = src[used:]
+	return string(src[:n-1]), src[n-1:], nil
+}

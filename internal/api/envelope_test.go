@@ -1,0 +1,100 @@
+package api
+
+import (
+	"context"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// creating is a controller's table with one forwarded route, which names who
+// asked in its answer, and one that is not forwarded.
+func creating() *Table {
+	var table *Table
+	create := later(2, 7, func(c Context, req *kmsg.CreateTopicsRequest, reply func(kmsg.Response)) {
+		resp := kmsg.NewPtrCreateTopicsResponse()
+		for _, t := range req.Topics {
+			one := kmsg.NewCreateTopicsResponseTopic()
+			one.Topic = t.Topic
+			one.ErrorMessage = kmsg.StringPtr(c.Conn.Principal + " from " + c.Conn.ClientHost)
+			resp.Topics = append(resp.Topics, one)
+		}
+		resp.SetVersion(req.Version)
+		reply(resp)
+	}).on(OnController).forwarded()
+	heartbeat := later(0, 1, func(_ Context, _ *kmsg.BrokerHeartbeatRequest, reply func(kmsg.Response)) {
+		reply(kmsg.NewPtrBrokerHeartbeatResponse())
+	}).on(OnController)
+	table = NewTable(OnController, About{}, []Route{create, heartbeat})
+	return table
+}
+
+func open(t *testing.T, sealed *kmsg.EnvelopeRequest) *kmsg.EnvelopeResponse {
+	t.Helper()
+	var got *kmsg.EnvelopeResponse
+	c := Context{&transport.Request{Conn: &transport.ConnInfo{Principal: "User:broker"}, Ctx: context.Background()}}
+	envelope{creating()}.serve(c, sealed, func(resp kmsg.Response) { got = resp.(*kmsg.EnvelopeResponse) })
+	if got == nil {
+		t.Fatal("no answer")
+	}
+	return got
+}
+
+func createRequest(version int16) *kmsg.CreateTopicsRequest {
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.Version = version
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = "t", 1, 1
+	req.Topics = append(req.Topics, topic)
+	return req
+}
+
+func TestAForwardedRequestIsServedAsTheClientThatSentIt(t *testing.T) {
+	for version := int16(2); version <= 7; version++ {
+		req := createRequest(version)
+		answer := open(t, Seal(&transport.ConnInfo{Principal: "User:alice", ClientHost: "10.0.0.7"}, req))
+		resp, err := Unseal(req, answer)
+		if err != nil {
+			t.Fatalf("version %d: %v", version, err)
+		}
+		topic := resp.(*kmsg.CreateTopicsResponse).Topics[0]
+		if topic.Topic != "t" || *topic.ErrorMessage != "User:alice from 10.0.0.7" {
+			t.Errorf("version %d: %+v", version, topic)
+		}
+	}
+}
+
+func TestAnEnvelopeThatIsNotInOrderIsRefused(t *testing.T) {
+	from := &transport.ConnInfo{Principal: "User:alice", ClientHost: "::1"}
+	f := func(name string, want kerr.Code, change func(*kmsg.EnvelopeRequest)) {
+		t.Helper()
+		sealed := Seal(from, createRequest(7))
+		change(sealed)
+		if got := kerr.Code(open(t, sealed).ErrorCode); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	f("whole", kerr.None, func(*kmsg.EnvelopeRequest) {})
+	f("no principal", kerr.PrincipalDeserializationFailure, func(e *kmsg.EnvelopeRequest) { e.RequestPrincipal = nil })
+	f("principal cut short", kerr.PrincipalDeserializationFailure, func(e *kmsg.EnvelopeRequest) { e.RequestPrincipal = e.RequestPrincipal[:4] })
+	f("address of 3 bytes", kerr.InvalidRequest, func(e *kmsg.EnvelopeRequest) { e.ClientHostAddress = []byte{1, 2, 3} })
+	f("request cut short", kerr.InvalidRequest, func(e *kmsg.EnvelopeRequest) { e.RequestData = e.RequestData[:len(e.RequestData)-4] })
+	f("no request", kerr.InvalidRequest, func(e *kmsg.EnvelopeRequest) { e.RequestData = nil })
+	f("an API that is not forwarded", kerr.InvalidRequest, func(e *kmsg.EnvelopeRequest) {
+		e.RequestData = Seal(from, kmsg.NewPtrBrokerHeartbeatRequest()).RequestData
+	})
+}
+
+func FuzzReadPrincipal(f *testing.F) {
+	f.Add(appendPrincipal(nil, "User:alice"))
+	f.Add([]byte{0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		principal, err := readPrincipal(raw)
+		if err == nil && principal == "" {
+			t.Error("an empty principal was taken")
+		}
+	})
+}

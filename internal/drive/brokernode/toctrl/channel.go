@@ -1,0 +1,143 @@
+// Package toctrl is a broker's way to the active controller, wherever that is:
+// a call within this process, or requests over the network, many under way at
+// once. It finds the controller and brings answers; it repeats nothing that may
+// have had an effect.
+package toctrl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// Leader is where the active controller is.
+type Leader struct {
+	Node kafka.NodeID // kafka.NoNode: not known
+	Addr string       // host:port of its controller listener
+}
+
+// Local serves a request in this process, as from a client.
+type Local func(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error))
+
+// Config is what a channel needs.
+type Config struct {
+	Self kafka.NodeID
+	// Leader tells the newest known controller; it is asked before each attempt.
+	Leader func() Leader
+	// Local serves requests when this node is the active controller; nil where
+	// the node has no controller.
+	Local Local
+	// Self is how our own requests appear to Local.
+	Own *transport.ConnInfo
+	// Seal and Unseal put a client's request into an Envelope and read its
+	// answer (KIP-590).
+	Seal   func(from *transport.ConnInfo, req kmsg.Request) *kmsg.EnvelopeRequest
+	Unseal func(req kmsg.Request, answer *kmsg.EnvelopeResponse) (kmsg.Response, error)
+	Pool   *transport.Pool
+}
+
+// Channel takes requests to the active controller.
+type Channel struct{ cfg Config }
+
+// New makes a channel.
+func New(cfg Config) *Channel { return &Channel{cfg} }
+
+// searchPause is the wait between two looks for a controller that is not known.
+const searchPause = 5 * time.Millisecond
+
+// errNoController: the controller was not found in time.
+var errNoController = kerr.Errorf(kerr.NotController, "no active controller is known")
+
+// leader waits until a controller is known or ctx ends.
+func (c *Channel) leader(ctx context.Context) (Leader, error) {
+	if l := c.cfg.Leader(); l.Node != kafka.NoNode {
+		return l, nil
+	}
+	tick := time.NewTicker(searchPause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return Leader{}, errNoController
+		case <-tick.C:
+		}
+		if l := c.cfg.Leader(); l.Node != kafka.NoNode {
+			return l, nil
+		}
+	}
+}
+
+// here tells whether requests to l stay in this process.
+func (c *Channel) here(l Leader) bool { return l.Node == c.cfg.Self && c.cfg.Local != nil }
+
+// Do sends one of this broker's own requests and waits for the answer.
+func (c *Channel) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+	l, err := c.leader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !c.here(l) {
+		resp, err := c.cfg.Pool.Do(ctx, l.Addr, req)
+		if err != nil {
+			return nil, fmt.Errorf("controller %d at %s: %w", l.Node, l.Addr, err)
+		}
+		return resp, nil
+	}
+	type answer struct {
+		resp kmsg.Response
+		err  error
+	}
+	got := make(chan answer, 1)
+	c.cfg.Local(ctx, c.cfg.Own, req, func(resp kmsg.Response, err error) { got <- answer{resp, err} })
+	select {
+	case a := <-got:
+		return a.resp, a.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Forward takes a client's request to the controller. done is called once,
+// perhaps before Forward returns. When the connection breaks after the request
+// was sent the outcome is unknown and the error is REQUEST_TIMED_OUT.
+func (c *Channel) Forward(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
+	if l := c.cfg.Leader(); c.here(l) {
+		c.cfg.Local(ctx, from, req, done)
+		return
+	}
+	// Looking for the controller may take a while, and the connection that
+	// brought the request has others to read.
+	go func() {
+		l, err := c.leader(ctx)
+		switch {
+		case err != nil:
+			done(nil, err)
+		case c.here(l):
+			c.cfg.Local(ctx, from, req, done)
+		default:
+			c.sealed(ctx, l, from, req, done)
+		}
+	}()
+}
+
+func (c *Channel) sealed(ctx context.Context, l Leader, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
+	c.cfg.Pool.Send(ctx, l.Addr, c.cfg.Seal(from, req), func(resp kmsg.Response, err error) {
+		if err != nil {
+			done(nil, kerr.Errorf(kerr.RequestTimedOut, "controller %d at %s: the outcome is unknown: %v", l.Node, l.Addr, err))
+			return
+		}
+		answer, ok := resp.(*kmsg.EnvelopeResponse)
+		if !ok {
+			done(nil, errors.New("the controller answered with something else"))
+			return
+		}
+		done(c.cfg.Unseal(req, answer))
+	})
+}
