@@ -1,0 +1,48 @@
+package api
+
+import (
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// acls answers the ACL requests of a node without an authorizer.
+type acls struct{ where string }
+
+// Where the ACLs would be kept: the word that the answer ends with.
+var (
+	aclsOfBroker     = acls{"broker"}
+	aclsOfController = acls{"controller"}
+)
+
+func (a acls) describe(_ Context, _ *kmsg.DescribeACLsRequest) kmsg.Response {
+	resp := kmsg.NewPtrDescribeACLsResponse()
+	text := "No Authorizer is configured on the " + a.where
+	resp.ErrorCode, resp.ErrorMessage = int16(kerr.SecurityDisabled), &text
+	resp.Resources = []kmsg.DescribeACLsResponseResource{}
+	return resp
+}
+
+func (a acls) create(_ Context, req *kmsg.CreateACLsRequest) kmsg.Response {
+	resp := kmsg.NewPtrCreateACLsResponse()
+	resp.Results = make([]kmsg.CreateACLsResponseResult, 0, len(req.Creations))
+	for range req.Creations {
+		text := noAuthorizer
+		resp.Results = append(resp.Results, kmsg.CreateACLsResponseResult{ErrorCode: int16(kerr.SecurityDisabled), ErrorMessage: &text})
+	}
+	return resp
+}
+
+func (a acls) delete(_ Context, req *kmsg.DeleteACLsRequest) kmsg.Response {
+	resp := kmsg.NewPtrDeleteACLsResponse()
+	resp.Results = make([]kmsg.DeleteACLsResponseResult, 0, len(req.Filters))
+	for range req.Filters {
+		text := noAuthorizer
+		r := kmsg.NewDeleteACLsResponseResult()
+		r.ErrorCode, r.ErrorMessage = int16(kerr.SecurityDisabled), &text
+		r.MatchingACLs = []kmsg.DeleteACLsResponseResultMatchingACL{}
+		resp.Results = append(resp.Results, r)
+	}
+	return resp
+}
+
+const noAuthorizer = "No Authorizer is configured."

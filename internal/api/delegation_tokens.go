@@ -1,0 +1,37 @@
+package api
+
+import (
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Delegation tokens can be asked for only by somebody who logged in. No
+// listener has a log-in, so every request is refused as Kafka refuses one that
+// comes over a plaintext connection.
+
+func createDelegationToken(_ Context, _ *kmsg.CreateDelegationTokenRequest) kmsg.Response {
+	resp := kmsg.NewPtrCreateDelegationTokenResponse()
+	resp.ErrorCode = int16(kerr.DelegationTokenRequestNotAllowed)
+	resp.IssueTimestamp, resp.ExpiryTimestamp, resp.MaxTimestamp = -1, -1, -1
+	resp.HMAC = []byte{}
+	return resp
+}
+
+func renewDelegationToken(_ Context, _ *kmsg.RenewDelegationTokenRequest) kmsg.Response {
+	resp := kmsg.NewPtrRenewDelegationTokenResponse()
+	resp.ErrorCode, resp.ExpiryTimestamp = int16(kerr.DelegationTokenRequestNotAllowed), -1
+	return resp
+}
+
+func expireDelegationToken(_ Context, _ *kmsg.ExpireDelegationTokenRequest) kmsg.Response {
+	resp := kmsg.NewPtrExpireDelegationTokenResponse()
+	resp.ErrorCode, resp.ExpiryTimestamp = int16(kerr.DelegationTokenRequestNotAllowed), -1
+	return resp
+}
+
+func describeDelegationToken(_ Context, _ *kmsg.DescribeDelegationTokenRequest) kmsg.Response {
+	resp := kmsg.NewPtrDescribeDelegationTokenResponse()
+	resp.ErrorCode = int16(kerr.DelegationTokenRequestNotAllowed)
+	resp.TokenDetails = []kmsg.DescribeDelegationTokenResponseTokenDetail{}
+	return resp
+}
