@@ -156,6 +156,21 @@ func (e *emitter) codec(m *message, s *structure) {
 	}
 	e.write(m, s)
 	e.read(m, s)
+	if m.hasEmptyDefault(s) {
+		e.isDefault(s)
+	}
+}
+
+// hasEmptyDefault tells whether a field has the empty s as its default.
+func (m *message) hasEmptyDefault(s *structure) bool {
+	for _, in := range append([]*structure{m.body}, m.structs...) {
+		for _, f := range in.fields {
+			if f.of == s && f.init == emptyStruct {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func (e *emitter) reset(s *structure) {

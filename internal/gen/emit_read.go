@@ -35,7 +35,8 @@ func (e *emitter) readValue(m *message, f *field) {
 		e.p("%s = make(%s, n)", name, f.goType())
 		e.p("for i := range %s {\n%s\n}\n}", name, readOne(m, f, name+"[i]"))
 	case f.nullable && f.of != nil:
-		e.p("if r.present() { %s = new(%s); %s }", name, f.of.goName, readOne(m, f, name))
+		e.p("%s = nil", name)
+		e.p("if r.%s() { %s = new(%s); %s }", f.presence(), name, f.of.goName, readOne(m, f, name))
 	case f.nullable:
 		e.p("%s = r.nullable%s(%s)", name, exported(kinds[f.elem].method), m.flexible())
 	default:

@@ -40,6 +40,8 @@ func (e *emitter) writeField(m *message, f *field) {
 func (f *field) isSet() string {
 	name := "m." + exported(f.name)
 	switch {
+	case f.init == emptyStruct:
+		return "!" + name + ".isDefault()"
 	case f.nullable:
 		return name + " != nil"
 	case f.array, f.elem == "bytes", f.elem == "string":
@@ -67,12 +69,31 @@ func (e *emitter) writeValue(m *message, f *field) {
 		}
 		e.p("for i := range %s { %s }", name, writeOne(m, f, name+"[i]"))
 	case f.nullable && f.of != nil:
-		e.p("if w.present(%s != nil) { %s }", name, writeOne(m, f, name))
+		e.p("if w.%s(%s != nil) { %s }", f.presence(), name, writeOne(m, f, name))
 	case f.nullable:
 		e.p("w.nullable%s(%s, %s)", exported(kinds[f.elem].method), name, m.flexible())
 	default:
 		e.p("%s", writeOne(m, f, name))
 	}
+}
+
+// presence is the method of reader and writer for the mark before a structure
+// that may be null, which differs in tagged fields.
+func (f *field) presence() string {
+	if f.tag >= 0 {
+		return "presentInTag"
+	}
+	return "present"
+}
+
+// isDefault writes the method that tells a structure of defaults from others
+// and from null.
+func (e *emitter) isDefault(s *structure) {
+	e.p("func (m *%s) isDefault() bool {\nif m == nil { return false }", s.goName)
+	for _, f := range s.fields {
+		e.p("if %s { return false }", f.isSet())
+	}
+	e.p("return true\n}\n")
 }
 
 // writeOne is the Go statement that writes a value that is not null.

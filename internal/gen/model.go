@@ -54,8 +54,8 @@ type field struct {
 	array     bool
 	nullable  bool
 	versions  span
-	tag       int // -1 if the field is not tagged
-	init      string
+	tag       int    // -1 if the field is not tagged
+	init      string // as the schema has it
 	ignorable bool
 	doc       string
 }
@@ -103,10 +103,17 @@ func (f *field) goType() string {
 	return elem
 }
 
+// emptyStruct is the default of a nullable structure that is a structure of
+// defaults and not null.
+const emptyStruct = "empty"
+
 // initial is the Go text of the field's default if it is not the zero value.
 func (f *field) initial() string {
-	if f.init == "0" || f.init == "false" {
+	switch f.init {
+	case "0", "false":
 		return ""
+	case emptyStruct:
+		return "&" + f.of.goName + "{}"
 	}
 	return f.init
 }

@@ -257,7 +257,9 @@ func (m *message) check(in *structure, f *field) error {
 		return fmt.Errorf("is tagged at a version that is not flexible")
 	case f.nullable && !f.array && f.of == nil && kinds[f.elem].size > 0:
 		return fmt.Errorf("a %s cannot be null", f.elem)
-	case f.initial() != "" && (f.array || f.nullable):
+	case f.init == emptyStruct && (f.array || !f.nullable || f.of == nil || f.of.hasDefaults()):
+		return fmt.Errorf("only a nullable structure without defaults of its own can have the default %s", f.init)
+	case f.init != emptyStruct && f.initial() != "" && (f.array || f.nullable):
 		return fmt.Errorf("an array or nullable field cannot have the default %s", f.init)
 	case f.initial() != "" && f.tag >= 0 && in != m.body:
 		// The JSON form of a nested structure leaves out tagged zero values.

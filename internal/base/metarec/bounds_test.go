@@ -1,6 +1,7 @@
 package metarec
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"strings"
@@ -64,6 +65,30 @@ func TestUnknownTagsAreSkipped(t *testing.T) {
 	if err := NewNoOpRecord().ReadFrom(unhex(t, "01"+"07"+"01"+"aa"), 0); err != nil {
 		t.Error(err)
 	}
+}
+
+// Of a member of a consumer group Kafka writes the classic part as a tagged
+// field with the value null if there is none, and leaves the field out if the
+// part has nothing but defaults. Reading must tell the two apart.
+func TestTaggedStructureMayBeNull(t *testing.T) {
+	f := func(classic *ConsumerGroupMemberMetadataValueClassicMemberMetadata, want string) {
+		t.Helper()
+		empty := ""
+		m := NewConsumerGroupMemberMetadataValue()
+		m.InstanceId, m.RackId, m.SubscribedTopicRegex, m.ServerAssignor = &empty, &empty, &empty, &empty
+		m.ClassicMemberMetadata = classic
+		got, err := m.AppendTo(nil, 0)
+		if err != nil || !bytes.Equal(got, unhex(t, want)) {
+			t.Errorf("wrote %x, %v", got, err)
+		}
+		back := NewConsumerGroupMemberMetadataValue()
+		if err := back.ReadFrom(unhex(t, want), 0); err != nil || (back.ClassicMemberMetadata == nil) != (classic == nil) {
+			t.Errorf("read %+v, %v", back.ClassicMemberMetadata, err)
+		}
+	}
+	f(NewConsumerGroupMemberMetadataValue().ClassicMemberMetadata, "010101010101ffffffff0100")
+	f(nil, "010101010101ffffffff0101000100")
+	f(&ConsumerGroupMemberMetadataValueClassicMemberMetadata{SessionTimeoutMs: 5}, "010101010101ffffffff0101000701000000050100")
 }
 
 // A tagged field of 128 bytes or more needs a size of two bytes.

@@ -836,7 +836,7 @@ type ConsumerGroupMemberMetadataValue struct {
 	SubscribedTopicRegex  *string                                                `json:"subscribedTopicRegex" rec:"0-0,nullable"`
 	RebalanceTimeoutMs    int32                                                  `json:"rebalanceTimeoutMs"`
 	ServerAssignor        *string                                                `json:"serverAssignor" rec:"0-0,nullable"`
-	ClassicMemberMetadata *ConsumerGroupMemberMetadataValueClassicMemberMetadata `json:"classicMemberMetadata" rec:"0-0,tagged,nullable"`
+	ClassicMemberMetadata *ConsumerGroupMemberMetadataValueClassicMemberMetadata `json:"classicMemberMetadata" rec:"0-0,tagged,nullable"` // null while the member does not speak the classic protocol
 }
 
 // NewConsumerGroupMemberMetadataValue returns a ConsumerGroupMemberMetadataValue with Kafka's defaults.
@@ -880,7 +880,7 @@ func (m *ConsumerGroupMemberMetadataValue) ReadFrom(src []byte, version int16) e
 }
 
 func (m *ConsumerGroupMemberMetadataValue) reset() {
-	*m = ConsumerGroupMemberMetadataValue{RebalanceTimeoutMs: -1}
+	*m = ConsumerGroupMemberMetadataValue{RebalanceTimeoutMs: -1, ClassicMemberMetadata: &ConsumerGroupMemberMetadataValueClassicMemberMetadata{}}
 }
 
 func (m *ConsumerGroupMemberMetadataValue) write(w *writer, version int16) {
@@ -896,13 +896,13 @@ func (m *ConsumerGroupMemberMetadataValue) write(w *writer, version int16) {
 	w.int32(m.RebalanceTimeoutMs)
 	w.nullableString(m.ServerAssignor, true)
 	n := uint32(0)
-	if m.ClassicMemberMetadata != nil {
+	if !m.ClassicMemberMetadata.isDefault() {
 		n++
 	}
 	w.uvarint(n)
-	if m.ClassicMemberMetadata != nil {
+	if !m.ClassicMemberMetadata.isDefault() {
 		at := w.beginTag(0)
-		if w.present(m.ClassicMemberMetadata != nil) {
+		if w.presentInTag(m.ClassicMemberMetadata != nil) {
 			m.ClassicMemberMetadata.write(w, version)
 		}
 		w.endTag(at)
@@ -927,7 +927,8 @@ func (m *ConsumerGroupMemberMetadataValue) read(r *reader, version int16) {
 		tag, end := r.tag()
 		switch {
 		case tag == 0:
-			if r.present() {
+			m.ClassicMemberMetadata = nil
+			if r.presentInTag() {
 				m.ClassicMemberMetadata = new(ConsumerGroupMemberMetadataValueClassicMemberMetadata)
 				m.ClassicMemberMetadata.read(r, version)
 			}
@@ -962,6 +963,19 @@ func (m *ConsumerGroupMemberMetadataValueClassicMemberMetadata) read(r *reader, 
 		}
 	}
 	r.skipTags()
+}
+
+func (m *ConsumerGroupMemberMetadataValueClassicMemberMetadata) isDefault() bool {
+	if m == nil {
+		return false
+	}
+	if m.SessionTimeoutMs != 0 {
+		return false
+	}
+	if len(m.SupportedProtocols) > 0 {
+		return false
+	}
+	return true
 }
 
 // ConsumerGroupMemberMetadataValueClassicProtocol: one ClassicProtocol of a ConsumerGroupMemberMetadataValue.
@@ -2799,6 +2813,7 @@ func (m *StreamsGroupMemberMetadataValue) read(r *reader, version int16) {
 	m.RebalanceTimeoutMs = r.int32()
 	m.TopologyEpoch = r.int32()
 	m.ProcessId = r.string(true)
+	m.UserEndpoint = nil
 	if r.present() {
 		m.UserEndpoint = new(StreamsGroupMemberMetadataValueEndpoint)
 		m.UserEndpoint.read(r, version)

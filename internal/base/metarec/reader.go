@@ -202,6 +202,10 @@ func (r *reader) nullableArray(compact bool, least int) (n int, ok bool) {
 // present reads the mark before a structure that may be null.
 func (r *reader) present() bool { return r.int8() >= 0 && r.err == nil }
 
+// presentInTag is present for a tagged field, where the mark is an unsigned
+// integer and null is 0.
+func (r *reader) presentInTag() bool { return r.uvarint() > 0 }
+
 // tags reads the number of tagged fields; each takes two bytes or more.
 func (r *reader) tags() uint32 {
 	n := r.uvarint()

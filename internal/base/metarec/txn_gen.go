@@ -62,7 +62,7 @@ type TransactionLogValue struct {
 	ProducerEpoch                    int16                                 `json:"producerEpoch"`
 	NextProducerEpoch                int16                                 `json:"nextProducerEpoch" rec:"1-1,tagged"`
 	TransactionTimeoutMs             int32                                 `json:"transactionTimeoutMs"`
-	TransactionStatus                int8                                  `json:"transactionStatus"` // 0 empty, 1 ongoing, 2 prepare commit, 3 prepare abort, 4 complete commit, 5 complete abort, 6 dead
+	TransactionStatus                int8                                  `json:"transactionStatus"` // 0 empty, 1 ongoing, 2 prepare commit, 3 prepare abort, 4 complete commit, 5 complete abort, 6 dead, 7 prepare epoch fence
 	TransactionPartitions            []TransactionLogValuePartitionsSchema `json:"transactionPartitions" rec:"0-1,nullable"`
 	TransactionLastUpdateTimestampMs int64                                 `json:"transactionLastUpdateTimestampMs"`
 	TransactionStartTimestampMs      int64                                 `json:"transactionStartTimestampMs"`

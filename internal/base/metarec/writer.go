@@ -134,6 +134,12 @@ func (w *writer) present(is bool) bool {
 	return is
 }
 
+// presentInTag is present for a tagged field, where null is 0.
+func (w *writer) presentInTag(is bool) bool {
+	w.bool(is)
+	return is
+}
+
 // beginTag starts a tagged field. One byte is left free for its size, which is
 // enough for nearly all of them.
 func (w *writer) beginTag(tag uint32) (at int) {
