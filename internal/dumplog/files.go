@@ -1,6 +1,7 @@
 package dumplog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -281,10 +282,11 @@ func (d *dumper) cleanShutdown() error {
 	if err != nil {
 		return err
 	}
-	if !json.Valid(b) {
-		d.problem(0, "not JSON")
+	var line bytes.Buffer
+	if err := json.Compact(&line, b); err != nil {
+		d.problem(0, "not JSON: %w", err)
 		return nil
 	}
-	d.put(jsonFile{"cleanShutdown", b})
+	d.put(jsonFile{"cleanShutdown", line.Bytes()})
 	return nil
 }

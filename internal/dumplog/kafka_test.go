@@ -194,3 +194,14 @@ func TestEveryFileReadsAsJSON(t *testing.T) {
 		}
 	}
 }
+
+// checkJSONLines fails if a line is no JSON object.
+func checkJSONLines(t testing.TB, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var object map[string]any
+		if err := json.Unmarshal([]byte(line), &object); err != nil {
+			t.Errorf("line %q: %v", line, err)
+		}
+	}
+}
