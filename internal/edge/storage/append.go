@@ -1,0 +1,403 @@
+package storage
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/ottla/ottla/internal/base/batch"
+	"github.com/ottla/ottla/internal/base/invariant"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// Appended tells what became of an append.
+type Appended struct {
+	Base kafka.Offset // of the first record
+	End  kafka.Offset // one past the last
+	// AppendTime is the time that LogAppendTime gave the records, in
+	// milliseconds, or -1.
+	AppendTime int64
+	// Duplicate says that the batch was in the log already: Base and End are
+	// those of the first time and nothing was written.
+	Duplicate bool
+	Rolled    bool // a new segment was begun
+}
+
+// ErrGap says that the first batch of a follower's append does not continue the
+// log: it begins below its end, or its batches are out of order.
+var ErrGap = errors.New("batches do not continue the log")
+
+// AppendLeader gives the batches in b their offsets and the leader epoch, in
+// place, and appends them. The batches were validated before; what is checked
+// here is what their producer wrote earlier, and nothing is changed unless all
+// of them pass. With LogAppendTime the caller has set the time already.
+//
+// With flush.messages or flush.ms set, the records are synced before it
+// returns when they are due. b is not kept.
+func (l *Log) AppendLeader(b []byte, epoch kafka.Epoch) (Appended, error) {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usable(); err != nil {
+		return Appended{}, err
+	}
+	if len(b) > l.config().SegmentBytes {
+		return Appended{}, kerr.Errorf(kerr.RecordListTooLarge,
+			"%d bytes do not fit a segment of %d", len(b), l.config().SegmentBytes)
+	}
+	result := Appended{Base: l.end, AppendTime: -1}
+	next, size := l.end, 0
+	for h, bytes := range batch.All(b) {
+		dup, err := l.checkProducer(h, bytes)
+		if err != nil {
+			return Appended{}, err
+		}
+		if dup.duplicate {
+			return Appended{Base: dup.base, End: dup.end, AppendTime: appendTime(h, dup.time), Duplicate: true}, nil
+		}
+		if h.LogAppendTime() {
+			result.AppendTime = h.MaxTimestamp
+		}
+		size += len(bytes)
+		next += kafka.Offset(h.LastOffsetDelta) + 1
+	}
+	if size != len(b) || size == 0 {
+		return Appended{}, kerr.Errorf(kerr.CorruptMessage, "%d of %d bytes are whole batches", size, len(b))
+	}
+	stamp(b, l.end, epoch)
+	result.End = next
+	rolled, err := l.append(b, result.Base, next)
+	result.Rolled = rolled
+	return result, err
+}
+
+func appendTime(h batch.Header, stored int64) int64 {
+	if h.LogAppendTime() {
+		return stored
+	}
+	return -1
+}
+
+// stamp gives batches their offsets and leader epoch.
+func stamp(b []byte, next kafka.Offset, epoch kafka.Epoch) {
+	for h, bytes := range batch.All(b) {
+		batch.SetBaseOffset(bytes, next)
+		batch.SetLeaderEpoch(bytes, epoch)
+		next += kafka.Offset(h.LastOffsetDelta) + 1
+	}
+}
+
+func (l *Log) checkProducer(h batch.Header, b []byte) (verdict, error) {
+	if !h.HasProducer() {
+		return verdict{}, nil
+	}
+	if h.Control() {
+		m, ok := parseMarker(h, b)
+		if !ok {
+			return verdict{}, nil
+		}
+		return verdict{}, l.producers.checkMarker(h, m.coordinator)
+	}
+	return l.producers.check(h)
+}
+
+// AppendFollower appends batches as a leader sent them. They must continue the
+// log: the first may begin above its end, where the leader's compaction left a
+// gap, but not below. Each must be whole with the right checksum; a part of a
+// batch at the end of b is passed over. It is also the way a raft follower
+// appends.
+func (l *Log) AppendFollower(b []byte) (Appended, error) {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usable(); err != nil {
+		return Appended{}, err
+	}
+	result := Appended{Base: l.end, End: l.end, AppendTime: -1}
+	size := 0
+	for h, bytes := range batch.All(b) {
+		if h.BaseOffset < result.End {
+			return Appended{}, fmt.Errorf("%w: batch at %d after %d", ErrGap, h.BaseOffset, result.End)
+		}
+		if !batch.CheckCRC(bytes) {
+			return Appended{}, kerr.Errorf(kerr.CorruptMessage, "checksum of the batch at %d", h.BaseOffset)
+		}
+		if size == 0 {
+			result.Base = h.BaseOffset
+		}
+		size += len(bytes)
+		result.End = h.End()
+	}
+	if err := whole(b[size:], size); err != nil || size == 0 {
+		return result, err
+	}
+	rolled, err := l.append(b[:size], result.Base, result.End)
+	result.Rolled = rolled
+	return result, err
+}
+
+// whole tells a batch that is cut short, as the end of a fetch may be, from
+// bytes that can be no batch.
+func whole(rest []byte, before int) error {
+	if len(rest) == 0 {
+		return nil
+	}
+	if _, err := batch.ParseHeader(rest); err != nil && !errors.Is(err, batch.ErrShort) {
+		return kerr.Errorf(kerr.CorruptMessage, "behind %d bytes: %v", before, err)
+	}
+	return nil
+}
+
+// append writes whole batches, in order, at the end of the log.
+func (l *Log) append(b []byte, base, end kafka.Offset) (rolled bool, err error) {
+	maxTime := noTime
+	for h := range batch.All(b) {
+		maxTime = max(maxTime, h.MaxTimestamp)
+	}
+	if rolled, err = l.rollIfDue(len(b), base, end, maxTime); err != nil {
+		return rolled, l.fail("roll", err)
+	}
+	active := l.active()
+	if err := active.loadTimes(); err != nil {
+		return rolled, l.fail("append", err)
+	}
+	if err := write(active.log, b, active.size); err != nil {
+		return rolled, l.fail("append", err)
+	}
+	news := l.publish(active, b, base, end)
+	for _, t := range news.aborted {
+		// Before the caller can raise the high watermark over the marker, and
+		// with it the last stable offset, the index knows the transaction.
+		if err := active.aborted.add(t); err != nil {
+			return rolled, l.fail("append", err)
+		}
+	}
+	if news.epoch {
+		if err := l.writeEpochs(false); err != nil {
+			return rolled, l.fail("append", err)
+		}
+	}
+	return rolled, l.fail("append", l.afterAppend(active, len(b)))
+}
+
+func write(f *file, b []byte, pos int64) error {
+	opened, err := f.acquire()
+	if err != nil {
+		return err
+	}
+	defer f.release()
+	_, err = opened.WriteAt(b, pos)
+	return err
+}
+
+// news is what an append brings beside its records.
+type news struct {
+	epoch   bool // the history of epochs has grown
+	aborted []AbortedTxn
+}
+
+// publish makes written batches part of the log for all who read.
+func (l *Log) publish(s *segment, b []byte, base, end kafka.Offset) (n news) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	invariant.Check(base >= l.end && end > base, "append of [%d, %d) to a log that ends at %d", base, end, l.end)
+	pos, now := s.size, l.nowMs()
+	s.marks.add(base, pos)
+	for h, bytes := range batch.All(b) {
+		s.took(h, pos, l.config().IndexIntervalBytes)
+		pos += int64(len(bytes))
+		n.epoch = l.epochs.assign(h.LeaderEpoch, h.BaseOffset) || n.epoch
+		if t, aborted := l.producers.took(h, bytes, now); aborted {
+			n.aborted = append(n.aborted, t)
+		}
+	}
+	s.unsynced = true
+	l.end = end
+	l.size.Add(int64(len(b)))
+	return n
+}
+
+// took brings the producer state up to a batch that is in the log. It gives the
+// transaction that the batch aborted.
+func (ps *producers) took(h batch.Header, b []byte, nowMs int64) (AbortedTxn, bool) {
+	if !h.HasProducer() {
+		return AbortedTxn{}, false
+	}
+	if !h.Control() {
+		ps.appended(h, nowMs)
+		return AbortedTxn{}, false
+	}
+	m, ok := parseMarker(h, b)
+	if !ok {
+		return AbortedTxn{}, false
+	}
+	done, ended := ps.marked(h, m.coordinator, nowMs)
+	if !ended || m.commit {
+		return AbortedTxn{}, false
+	}
+	stable := min(ps.firstOpen(), done.last+1)
+	return AbortedTxn{Producer: done.producer, First: done.first, Last: done.last, Stable: stable}, true
+}
+
+// marker is the end of a transaction.
+type marker struct {
+	commit      bool
+	coordinator int32
+}
+
+// endTxnSize is an EndTxnMarker: int16 version, int32 coordinator epoch.
+const endTxnSize = 6
+
+// parseMarker reads the one record of a control batch, if it is a transaction
+// marker.
+func parseMarker(h batch.Header, b []byte) (marker, bool) {
+	d := batch.NewDecoder(len(b))
+	for r, err := range d.Records(b) {
+		if err != nil {
+			return marker{}, false
+		}
+		t, err := batch.ParseControlKey(r.Key)
+		if err != nil || t != batch.Commit && t != batch.Abort || len(r.Value) < endTxnSize {
+			return marker{}, false
+		}
+		return marker{t == batch.Commit, int32(binary.BigEndian.Uint32(r.Value[2:]))}, true
+	}
+	return marker{}, false
+}
+
+// snapshotEvery is how many bytes of log there are at most between two producer
+// snapshots: after a crash of the process so much is read again.
+const snapshotEvery = 16 << 20
+
+// afterAppend does what is due from time to time.
+func (l *Log) afterAppend(s *segment, bytes int) error {
+	l.sinceSnapshot += int64(bytes)
+	if l.firstDirtyMs == 0 {
+		l.firstDirtyMs = l.nowMs()
+	}
+	if len(s.offsets.pending) >= pendingEntries || len(s.times.pending) >= pendingEntries || s.sinceFlush >= pendingBytes {
+		if err := l.flushIndexes(s); err != nil {
+			return err
+		}
+	}
+	if l.sinceSnapshot >= snapshotEvery {
+		if err := l.snapshot(l.end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// flushIndexes writes the pending entries of a segment's indexes. The time index
+// comes first: recovery begins to scan at the last offset entry and relies on
+// the time index to cover all that lies before.
+func (l *Log) flushIndexes(s *segment) error {
+	for _, x := range [...]*index{&s.times, &s.offsets} {
+		if err := x.write(x.n, x.pending); err != nil {
+			return err
+		}
+		l.mu.Lock()
+		x.n += len(x.pending)
+		s.indexUnsaved = s.indexUnsaved || len(x.pending) > 0
+		x.pending = nil
+		l.mu.Unlock()
+	}
+	s.sinceFlush = 0
+	return nil
+}
+
+// rollIfDue begins a new segment when the set to be appended must not, or can
+// not, go to the active one.
+func (l *Log) rollIfDue(size int, base, end kafka.Offset, maxTime int64) (bool, error) {
+	s, cfg := l.active(), l.config()
+	if s.size == 0 && s.fits(end-1) {
+		return false, nil
+	}
+	due := s.size > int64(cfg.SegmentBytes)-int64(size) || s.indexFull(cfg.SegmentIndexBytes) || !s.fits(end-1)
+	if !due {
+		old, err := l.oldEnough(s, maxTime)
+		if err != nil || !old {
+			return false, err
+		}
+	}
+	return true, l.roll(max(base, l.end))
+}
+
+// oldEnough tells whether segment.ms has passed: by the records' time if they
+// have one, else by our clock.
+func (l *Log) oldEnough(s *segment, maxTime int64) (bool, error) {
+	if err := s.loadFirstTime(); err != nil {
+		return false, err
+	}
+	age := l.nowMs() - s.createdMs
+	if maxTime >= 0 && s.firstTime >= 0 {
+		age = maxTime - s.firstTime
+	}
+	return age > l.config().SegmentMs-s.jitterMs, nil
+}
+
+// Roll begins a new segment at the end of the log, unless the active one is
+// empty.
+func (l *Log) Roll() error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usable(); err != nil || l.active().size == 0 {
+		return err
+	}
+	return l.fail("roll", l.roll(l.end))
+}
+
+func (l *Log) roll(base kafka.Offset) error {
+	old := l.active()
+	if err := l.finishIndexes(old); err != nil {
+		return err
+	}
+	if err := l.snapshot(base); err != nil {
+		return err
+	}
+	fresh := l.newSegment(base, 0, "")
+	fresh.timesKnown = true
+	if err := create(fresh); err != nil {
+		return err
+	}
+	list := append(l.segments[:len(l.segments):len(l.segments)], fresh)
+	if old.size == 0 {
+		// Its offsets could not be written relative to its base.
+		list = append(l.segments[:len(l.segments)-1:len(l.segments)-1], fresh)
+		if err := old.remove(); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.segments = list
+	l.dirSaved = false
+	return nil
+}
+
+// finishIndexes adds the final entry of the time index and writes what is
+// pending.
+func (l *Log) finishIndexes(s *segment) error {
+	if err := s.loadTimes(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	s.indexTime()
+	l.mu.Unlock()
+	return l.flushIndexes(s)
+}
+
+// create makes the files of a new segment, empty even where old ones lie.
+func create(s *segment) error {
+	for _, f := range []*file{s.log, s.offsets.file, s.times.file} {
+		opened, err := f.acquire()
+		if err != nil {
+			return err
+		}
+		err = opened.Truncate(0)
+		f.release()
+		if err != nil {
+			return err
+		}
+	}
+	return rewriteAborted(s.aborted.file, nil)
+}

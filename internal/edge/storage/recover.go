@@ -1,0 +1,279 @@
+package storage
+
+import (
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+
+	"github.com/ottla/ottla/internal/base/batch"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
+)
+
+func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// recovery brings an opened log to a state that can be trusted.
+//
+// After a clean shutdown, and after the crash of a process on a machine that
+// runs on, all that was written is there: only the end of the last segment may
+// be torn, and it is read from its last index entry on. After a loss of power
+// every segment that reaches above the recovery point is read whole, what lies
+// above is validated by its checksums, and its indexes are built again.
+type recovery struct {
+	*Log
+	// replayFrom is the first offset whose transaction index entries are gone.
+	replayFrom kafka.Offset
+	epochsGone bool // the epoch file is missing or damaged
+}
+
+func (r *recovery) run() error {
+	if err := r.loadEpochs(); err != nil {
+		return err
+	}
+	if err := r.segmentsInOrder(); err != nil {
+		return err
+	}
+	if r.epochsGone {
+		if err := r.relearnEpochs(); err != nil {
+			return err
+		}
+	}
+	r.size.Store(0)
+	for _, s := range r.segments {
+		r.size.Add(s.size)
+	}
+	r.start = max(r.opt.LogStart, r.segments[0].base)
+	r.recovery = min(max(r.opt.RecoveryPoint, 0), r.end)
+	if r.opt.Clean {
+		r.recovery = r.end
+	}
+	r.markUnsynced()
+	if r.start > r.end {
+		r.logger().Warn("the log ends below its start and begins anew there", "end", int64(r.end), "start", int64(r.start))
+		return r.restart(r.start)
+	}
+	return r.settleEpochsAndProducers()
+}
+
+// loadEpochs reads the epoch file. One that cannot be is made again from the
+// batches: it may be torn, as it is not synced with each new epoch.
+func (r *recovery) loadEpochs() error {
+	b, err := vfs.ReadFile(r.fs, r.folder.join(EpochFile), checkpointLimit)
+	if isMissing(err) {
+		r.epochsGone = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.epochs, err = decodeEpochs(b)
+	if err != nil || len(b) == 0 {
+		r.logger().Warn("the epoch file is damaged and is built again", "error", err)
+		r.epochs, r.epochsGone = epochs{}, true
+	}
+	r.epochsSaved = r.opt.Clean
+	return nil
+}
+
+func (r *recovery) segmentsInOrder() error {
+	for i := 0; i < len(r.segments); i++ {
+		s := r.segments[i]
+		whole, err := r.segment(s, i == len(r.segments)-1, r.nextBase(i))
+		if err != nil {
+			return err
+		}
+		if !whole {
+			if err := r.dropLater(i); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r *recovery) nextBase(i int) kafka.Offset {
+	if i+1 < len(r.segments) {
+		return r.segments[i+1].base
+	}
+	return math.MaxInt64
+}
+
+// segment recovers one segment as far as it needs that. It tells whether the
+// segment was whole, to its end.
+func (r *recovery) segment(s *segment, last bool, next kafka.Offset) (whole bool, err error) {
+	if !r.opt.Clean && !r.opt.SameBoot && next > r.opt.RecoveryPoint {
+		return r.scanAll(s)
+	}
+	err = s.loadIndexes()
+	if errors.Is(err, errBadIndex) {
+		return r.scanAll(s)
+	}
+	if err != nil {
+		return false, err
+	}
+	if last {
+		return r.scanTail(s)
+	}
+	return true, nil
+}
+
+// scanTail validates what lies behind the last index entry.
+func (r *recovery) scanTail(s *segment) (whole bool, err error) {
+	from := int64(0)
+	if s.offsets.n > 0 {
+		from = s.offsets.last.pos
+	}
+	s.maxTime, s.maxTimeAt = s.times.last.time, s.times.last.offset
+	indexed := s.offsets.n > 0
+	r.end = s.base
+	return r.scan(s, from, func(h batch.Header, pos int64) {
+		if indexed {
+			// The batch at the entry itself: it is in the index already.
+			s.sinceIndex, indexed = -1, false
+			s.took(h, pos, math.MaxInt)
+			s.sinceIndex = h.Size()
+			return
+		}
+		s.took(h, pos, r.config().IndexIntervalBytes)
+	})
+}
+
+// scanAll validates a segment and builds its indexes again.
+func (r *recovery) scanAll(s *segment) (whole bool, err error) {
+	for _, x := range []*index{&s.offsets, &s.times} {
+		x.n, x.pending, x.last = 0, nil, entry{offset: s.base, time: noTime}
+		if err := x.truncateFile(0); err != nil {
+			return false, err
+		}
+	}
+	if err := rewriteAborted(s.aborted.file, nil); err != nil {
+		return false, err
+	}
+	r.replayFrom = min(r.replayFrom, s.base)
+	r.end = s.base
+	whole, err = r.scan(s, 0, func(h batch.Header, pos int64) { s.took(h, pos, r.config().IndexIntervalBytes) })
+	if err != nil {
+		return false, err
+	}
+	if s != r.active() || !whole {
+		s.indexTime()
+	}
+	return whole, r.flushIndexes(s)
+}
+
+// scan reads the batches of a segment from a position on, learns their epochs,
+// and cuts the file where they stop being right.
+func (r *recovery) scan(s *segment, from int64, took func(batch.Header, int64)) (whole bool, err error) {
+	size := s.size
+	var failed error
+	stop, err := s.scan(from, size, true, func(h batch.Header, pos int64, b []byte) bool {
+		trusted := h.End() <= r.opt.RecoveryPoint && !r.opt.SameBoot
+		if h.BaseOffset < r.end || !trusted && !batch.CheckCRC(b) {
+			return false
+		}
+		took(h, pos)
+		r.end = h.End()
+		r.epochs.assign(h.LeaderEpoch, h.BaseOffset)
+		if len(s.offsets.pending) >= pendingEntries {
+			failed = r.flushIndexes(s)
+		}
+		return failed == nil
+	})
+	if errors.Is(err, errTorn) {
+		err = nil
+	}
+	if err = errors.Join(err, failed); err != nil {
+		return false, err
+	}
+	s.size, s.timesKnown = stop, true
+	if stop == size {
+		return true, nil
+	}
+	r.logger().Warn("cut a torn end off a segment", "segment", int64(s.base), "position", stop, "bytes", size-stop)
+	return false, r.cutTorn(s, stop)
+}
+
+func (r *recovery) cutTorn(s *segment, pos int64) error {
+	f, err := s.log.acquire()
+	if err != nil {
+		return err
+	}
+	defer s.log.release()
+	if err := f.Truncate(pos); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+// relearnEpochs reads all batches of the log for their epochs.
+func (r *recovery) relearnEpochs() error {
+	r.epochs = epochs{}
+	for _, s := range r.segments {
+		_, err := s.scan(0, s.size, false, func(h batch.Header, _ int64, _ []byte) bool {
+			r.epochs.assign(h.LeaderEpoch, h.BaseOffset)
+			return true
+		})
+		if err != nil && !errors.Is(err, errTorn) {
+			return err
+		}
+	}
+	return nil
+}
+
+// markUnsynced leaves to the next sync what may be in memory only.
+func (r *recovery) markUnsynced() {
+	if r.opt.Clean {
+		r.dirSaved = true
+		return
+	}
+	for i, s := range r.segments {
+		if r.nextBase(i) > r.recovery {
+			s.unsynced, s.indexUnsaved = true, true
+		}
+	}
+}
+
+func (r *recovery) settleEpochsAndProducers() error {
+	changed := r.epochs.truncateEnd(r.end)
+	if r.epochs.truncateStart(r.start) || changed || r.epochsGone {
+		if err := r.writeEpochs(false); err != nil {
+			return err
+		}
+	}
+	err := r.reloadProducersFrom(min(r.end, r.replayFrom))
+	if errors.Is(err, errTorn) {
+		return r.again()
+	}
+	return err
+}
+
+// again handles damage below the part that was validated: the whole log is
+// validated, and cut at the first batch that is not right.
+func (r *recovery) again() error {
+	r.logger().Error("the log is damaged below its recovery point; it is validated from its start")
+	all := recovery{Log: r.Log, replayFrom: math.MaxInt64, epochsGone: true}
+	all.opt.Clean, all.opt.SameBoot, all.opt.RecoveryPoint = false, false, 0
+	return all.run()
+}
+
+// lastOffset is the last offset that a segment holds, or base - 1.
+func (s *segment) lastOffset() (kafka.Offset, error) {
+	last := s.base - 1
+	_, err := s.scan(0, s.size, false, func(h batch.Header, _ int64, _ []byte) bool {
+		last = h.Last()
+		return true
+	})
+	if errors.Is(err, errTorn) {
+		err = nil
+	}
+	return last, err
+}
+
+// removeIfThere removes a file that may be missing.
+func removeIfThere(f vfs.FS, name string) error {
+	if err := f.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}

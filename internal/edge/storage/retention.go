@@ -1,0 +1,119 @@
+package storage
+
+import (
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// DeleteOld removes the oldest segments that retention no longer wants, of
+// those wholly below the high watermark: first what lies below the log start,
+// then what makes the log larger than retention.bytes, then what is older than
+// retention.ms. The files are renamed and removed by Tick after
+// file.delete.delay.ms. It tells how many bytes of log went.
+func (l *Log) DeleteOld(highWatermark kafka.Offset) (int64, error) {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usable(); err != nil {
+		return 0, err
+	}
+	n, err := l.countOld(highWatermark)
+	if err != nil || n == 0 {
+		return 0, l.fail("retention", err)
+	}
+	if n == len(l.segments) {
+		if err := l.roll(l.end); err != nil {
+			return 0, l.fail("retention", err)
+		}
+	}
+	bytes, err := l.deleteFirst(n)
+	return bytes, l.fail("retention", err)
+}
+
+// countOld is how many segments at the front are to go. The active one goes
+// only when it holds something.
+func (l *Log) countOld(highWatermark kafka.Offset) (int, error) {
+	cfg := l.config()
+	excess := l.Size() - cfg.RetentionBytes
+	for i, s := range l.segments {
+		next := l.end
+		if i+1 < len(l.segments) {
+			next = l.segments[i+1].base
+		} else if s.size == 0 {
+			return i, nil
+		}
+		if next > highWatermark {
+			return i, nil
+		}
+		old := next <= l.start
+		if !old && cfg.CleanupDelete {
+			tooLarge := cfg.RetentionBytes >= 0 && excess >= s.size
+			tooOld, err := l.expired(s)
+			if err != nil {
+				return 0, err
+			}
+			old = tooLarge || tooOld
+		}
+		if !old {
+			return i, nil
+		}
+		excess -= s.size
+	}
+	return len(l.segments), nil
+}
+
+func (l *Log) expired(s *segment) (bool, error) {
+	retention := l.config().RetentionMs
+	if retention < 0 {
+		return false, nil
+	}
+	largest, err := s.largestTime()
+	return err == nil && l.nowMs()-largest > retention, err
+}
+
+// deleteFirst takes the first n segments out of the log.
+func (l *Log) deleteFirst(n int) (bytes int64, err error) {
+	gone := l.segments[:n]
+	rest := slices.Clone(l.segments[n:])
+	if err := l.raiseStart(rest[0].base); err != nil {
+		return 0, err
+	}
+	l.shape.Lock()
+	l.mu.Lock()
+	l.segments = rest
+	l.dirSaved = false
+	l.mu.Unlock()
+	for _, s := range gone {
+		bytes += s.size
+		if err = l.doom(s); err != nil {
+			break
+		}
+	}
+	l.shape.Unlock()
+	l.size.Add(-bytes)
+	for _, s := range gone {
+		if err == nil && s.base != l.snapshotAt {
+			err = l.removeSnapshot(s.base)
+		}
+	}
+	return bytes, err
+}
+
+// doom renames a segment's files, to be removed after a delay.
+func (l *Log) doom(s *segment) error {
+	l.doomed = append(l.doomed, doomed{s, l.nowMs() + l.config().FileDeleteDelayMs})
+	return s.rename(deletedSuffix)
+}
+
+// Rename moves the partition's folder, for a deletion or a move between
+// directories, and makes that durable. Open files stay open.
+func (l *Log) Rename(dir string) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	l.shape.Lock()
+	defer l.shape.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	return l.fail("rename", l.folder.rename(dir))
+}

@@ -1,0 +1,340 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
+)
+
+// Sync makes everything durable that was appended before the call and gives the
+// offset below which that is so. Appends go on meanwhile; what they add waits
+// for the next Sync.
+func (l *Log) Sync() (kafka.Offset, error) {
+	if l.failure.Load() != nil {
+		return l.RecoveryPoint(), ErrFailed
+	}
+	synced, err := l.sync(false)
+	return synced, l.fail("sync", err)
+}
+
+// SyncSealed does so for the segments that are no longer appended to, as is due
+// after a roll.
+func (l *Log) SyncSealed() error {
+	if l.failure.Load() != nil {
+		return ErrFailed
+	}
+	l.mu.RLock()
+	due := l.recovery < l.active().base
+	l.mu.RUnlock()
+	if !due {
+		return nil
+	}
+	_, err := l.sync(true)
+	return l.fail("sync", err)
+}
+
+// work is what one sync has to do.
+type work struct {
+	end         kafka.Offset
+	truncations int
+	segments    []*segment
+	epochs, dir bool // whether the epoch file and the folder are to be synced
+}
+
+// sync may be called with and without writer held.
+//
+// Nothing durable may point at something that is not: the log files come first,
+// then the epoch history and the folder, and only then does the recovery point
+// rise. The active segment's indexes stay unsynced, because a loss of power
+// makes recovery build them again; those of older segments are synced once.
+func (l *Log) sync(sealed bool) (kafka.Offset, error) {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	w := l.plan(sealed)
+	for _, s := range w.segments {
+		if err := l.syncSegment(s, s != w.segments[len(w.segments)-1] || !l.isActive(s)); err != nil {
+			return l.RecoveryPoint(), err
+		}
+	}
+	if w.epochs {
+		if err := l.writeEpochs(true); err != nil {
+			return l.RecoveryPoint(), err
+		}
+	}
+	if w.dir {
+		if err := l.fs.SyncDir(l.folder.path()); err != nil {
+			return l.RecoveryPoint(), err
+		}
+	}
+	return l.synced(w), nil
+}
+
+func (l *Log) isActive(s *segment) bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.active() == s
+}
+
+// plan takes over what is unsynced. Marks are taken off before the work is
+// done: a byte that is written meanwhile sets them again.
+func (l *Log) plan(sealed bool) work {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := work{end: l.end, truncations: l.truncations, epochs: !l.epochsSaved, dir: !l.dirSaved}
+	list := l.segments
+	if sealed {
+		w.end, list = l.active().base, list[:len(list)-1]
+	}
+	for i, s := range list {
+		if s.unsynced || s.indexUnsaved && i < len(l.segments)-1 {
+			w.segments = append(w.segments, s)
+		}
+		s.unsynced = false
+	}
+	l.dirSaved = true
+	return w
+}
+
+// synced raises the recovery point, unless the log was truncated meanwhile:
+// bytes may then lie below w.end that came after the sync.
+func (l *Log) synced(w work) kafka.Offset {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.truncations == w.truncations {
+		l.recovery = max(l.recovery, w.end)
+	}
+	return l.recovery
+}
+
+func (l *Log) syncSegment(s *segment, indexes bool) error {
+	if err := syncFile(s.log); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	indexes = indexes && s.indexUnsaved
+	if indexes {
+		s.indexUnsaved = false
+	}
+	l.mu.Unlock()
+	if !indexes {
+		return nil
+	}
+	if err := errors.Join(syncFile(s.offsets.file), syncFile(s.times.file)); err != nil {
+		return err
+	}
+	list, err := s.aborted.all()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return syncFile(s.aborted.file)
+}
+
+func syncFile(f *file) error {
+	opened, err := f.acquire()
+	if errors.Is(err, fs.ErrClosed) {
+		return nil // replaced or deleted meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer f.release()
+	if err := opened.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", f.path(), err)
+	}
+	return nil
+}
+
+// SyncDue syncs when flush.ms has passed since the oldest unsynced append.
+func (l *Log) SyncDue() error {
+	l.writer.Lock()
+	due := l.firstDirtyMs > 0 && l.nowMs()-l.firstDirtyMs >= l.config().FlushMs
+	if due {
+		l.firstDirtyMs = 0
+	}
+	l.writer.Unlock()
+	if !due {
+		return nil
+	}
+	_, err := l.Sync()
+	return err
+}
+
+// writeEpochs writes the history of epochs. Without a sync it is there after a
+// crash of the process; after a loss of power recovery learns the newer epochs
+// from the batches above the recovery point.
+func (l *Log) writeEpochs(sync bool) error {
+	l.epochFile.Lock()
+	defer l.epochFile.Unlock()
+	l.mu.Lock()
+	b := l.epochs.encode()
+	l.epochsSaved = sync
+	l.mu.Unlock()
+	name := l.folder.join(EpochFile)
+	if sync {
+		return vfs.WriteFileAtomic(l.fs, name, b)
+	}
+	return vfs.ReplaceFile(l.fs, name, b)
+}
+
+// BecomeLeader notes that a leader epoch begins at the log's end, or does
+// nothing if the epoch is known already.
+func (l *Log) BecomeLeader(epoch kafka.Epoch) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	grown := epoch > l.epochs.last() && l.epochs.assign(epoch, l.end)
+	l.mu.Unlock()
+	if !grown {
+		return nil
+	}
+	return l.fail("write epochs", l.writeEpochs(false))
+}
+
+// snapshot writes the producer state before an offset. It is not synced: its
+// checksum tells a torn one, and it can be made again from the log. Of older
+// snapshots only those at the base of a segment stay.
+func (l *Log) snapshot(at kafka.Offset) error {
+	if err := vfs.ReplaceFile(l.fs, l.folder.join(FileName(at, snapshotSuffix)), l.producers.encode()); err != nil {
+		return err
+	}
+	old := l.snapshotAt
+	l.snapshotAt, l.sinceSnapshot = at, 0
+	stray := old >= 0 && old != at && !slices.ContainsFunc(l.segments, func(s *segment) bool { return s.base == old })
+	if !stray {
+		return nil
+	}
+	return l.removeSnapshot(old)
+}
+
+func (l *Log) removeSnapshot(at kafka.Offset) error {
+	err := l.fs.Remove(l.folder.join(FileName(at, snapshotSuffix)))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Tick does what is due from time to time: it writes pending index entries of a
+// log that has fallen idle, forgets expired producers, removes files whose
+// delay has passed, and syncs segments that were rolled, or all when flush.ms
+// says so.
+func (l *Log) Tick() error {
+	l.writer.Lock()
+	err := l.tick()
+	l.writer.Unlock()
+	if err != nil {
+		return l.fail("tick", err)
+	}
+	if err := l.SyncSealed(); err != nil {
+		return err
+	}
+	return l.SyncDue()
+}
+
+func (l *Log) tick() error {
+	if l.usable() != nil {
+		return nil
+	}
+	if l.opt.ProducerExpiry > 0 {
+		l.mu.Lock()
+		l.producers.expire(l.nowMs(), l.opt.ProducerExpiry.Milliseconds())
+		l.mu.Unlock()
+	}
+	if err := l.flushIndexes(l.active()); err != nil {
+		return err
+	}
+	return l.purge(false)
+}
+
+// purge removes files that were renamed to .deleted, those whose delay has
+// passed or all.
+func (l *Log) purge(all bool) error {
+	now := l.nowMs()
+	var errs []error
+	l.doomed = slices.DeleteFunc(l.doomed, func(d doomed) bool {
+		if !all && now < d.atMs {
+			return false
+		}
+		errs = append(errs, d.segment.remove())
+		return true
+	})
+	return errors.Join(errs...)
+}
+
+// Close writes what is pending and, if asked to sync, makes all of it durable:
+// then a clean shutdown may be claimed. A failed log is closed without.
+func (l *Log) Close(sync bool) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if l.closed {
+		return nil
+	}
+	err := l.usable()
+	if err == nil {
+		err = l.fail("close", l.finish(sync))
+	}
+	l.closed = true
+	for _, s := range l.segments {
+		for _, f := range s.files() {
+			err = errors.Join(err, f.retire())
+		}
+	}
+	return err
+}
+
+func (l *Log) finish(sync bool) error {
+	if err := l.finishIndexes(l.active()); err != nil {
+		return err
+	}
+	if l.end > l.snapshotAt && l.end > 0 {
+		if err := l.snapshot(l.end); err != nil {
+			return err
+		}
+	}
+	if err := l.purge(true); err != nil {
+		return err
+	}
+	if !sync {
+		return nil
+	}
+	if _, err := l.sync(false); err != nil {
+		return err
+	}
+	// Unlike after a crash nothing will be built again: the active segment's
+	// indexes and the snapshot count too.
+	if err := l.syncSegment(l.active(), true); err != nil {
+		return err
+	}
+	if err := l.syncSnapshot(); err != nil {
+		return err
+	}
+	return l.fs.SyncDir(l.folder.path())
+}
+
+func (l *Log) syncSnapshot() error {
+	if l.snapshotAt < 0 {
+		return nil
+	}
+	return vfs.WriteFileAtomic(l.fs, l.folder.join(FileName(l.snapshotAt, snapshotSuffix)), l.producers.encode())
+}
+
+// CloseIdle closes the files of a log that nobody uses at present; they are
+// opened again when needed.
+func (l *Log) CloseIdle() error {
+	l.mu.RLock()
+	list := l.segments
+	l.mu.RUnlock()
+	var errs []error
+	for _, s := range list {
+		errs = append(errs, s.closeIdle())
+	}
+	return errors.Join(errs...)
+}

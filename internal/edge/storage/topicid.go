@@ -1,0 +1,88 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
+)
+
+// PartitionMetadataFile holds the topic's id in a partition's folder, as two
+// lines without a line feed at the end:
+//
+//	version: 0
+//	topic_id: 5drsZu3zQxWPczXyp8nGYg
+const PartitionMetadataFile = "partition.metadata"
+
+const partitionMetadataLimit = 4 << 10
+
+// ErrTopicID says that a folder belongs to a topic with another id: one that
+// had the same name.
+var ErrTopicID = errors.New("the folder holds another topic's partition")
+
+func encodeTopicID(id kafka.TopicID) []byte {
+	return []byte("version: 0\ntopic_id: " + id.String())
+}
+
+func decodeTopicID(b []byte) (kafka.TopicID, error) {
+	var id kafka.TopicID
+	for line := range strings.Lines(string(b)) {
+		key, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(key) {
+		case "version":
+			if strings.HasPrefix(value, "-") || value == "" {
+				return id, fmt.Errorf("version %q", value)
+			}
+		case "topic_id":
+			parsed, err := kafka.ParseUUID(value)
+			if err != nil {
+				return id, err
+			}
+			id = parsed
+		}
+	}
+	if id.IsZero() {
+		return id, errors.New("no topic_id")
+	}
+	return id, nil
+}
+
+// ReadTopicID reads the topic id of a partition's folder; a zero one means that
+// the folder has none.
+func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
+	b, err := vfs.ReadFile(f, filepath.Join(dir, PartitionMetadataFile), partitionMetadataLimit)
+	if errors.Is(err, fs.ErrNotExist) {
+		return kafka.TopicID{}, nil
+	}
+	if err != nil {
+		return kafka.TopicID{}, err
+	}
+	id, err := decodeTopicID(b)
+	if err != nil {
+		return id, fmt.Errorf("read %s: %w", filepath.Join(dir, PartitionMetadataFile), err)
+	}
+	return id, nil
+}
+
+// keepTopicID writes the topic id to a folder that has none, durably, and
+// refuses one that has another.
+func keepTopicID(f vfs.FS, dir string, want kafka.TopicID) error {
+	if want.IsZero() {
+		return nil
+	}
+	have, err := ReadTopicID(f, dir)
+	switch {
+	case err != nil:
+		return err
+	case have.IsZero():
+		return vfs.WriteFileAtomic(f, filepath.Join(dir, PartitionMetadataFile), encodeTopicID(want))
+	case have != want:
+		return fmt.Errorf("%w: %s is of topic %s, wanted %s", ErrTopicID, dir, have, want)
+	}
+	return nil
+}

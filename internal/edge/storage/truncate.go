@@ -1,0 +1,377 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/batch"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/vfs"
+)
+
+// TruncateTo drops every batch that reaches to or above end, and makes that
+// durable before it returns. The log then ends at end, or at the beginning of
+// the batch that held it. Readers that hold a Slice go on reading the old bytes.
+func (l *Log) TruncateTo(end kafka.Offset) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usable(); err != nil || end >= l.end {
+		return err
+	}
+	if end <= l.segments[0].base {
+		return l.fail("truncate", l.restart(end))
+	}
+	return l.fail("truncate", l.truncate(end))
+}
+
+// TruncateFullyAndStartAt drops all records; the log then starts and ends at an
+// offset. A follower does so when the leader's log begins above its own end.
+func (l *Log) TruncateFullyAndStartAt(o kafka.Offset) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usable(); err != nil {
+		return err
+	}
+	return l.fail("truncate", l.restart(o))
+}
+
+// lower tells the keeper of the recovery point that it falls.
+func (l *Log) lower(to kafka.Offset) error {
+	if l.opt.BeforeTruncate == nil || to >= l.RecoveryPoint() {
+		return nil
+	}
+	return l.opt.BeforeTruncate(to)
+}
+
+func (l *Log) truncate(end kafka.Offset) error {
+	if err := l.lower(end); err != nil {
+		return err
+	}
+	l.shape.Lock()
+	defer l.shape.Unlock()
+	i := holder(l.segments, end)
+	if l.segments[i].base == end {
+		i-- // not the first one: that would be a restart
+	}
+	if err := l.dropSegments(i + 1); err != nil {
+		return err
+	}
+	last := l.active()
+	pos, end, err := l.cutAt(last, end)
+	if err != nil {
+		return err
+	}
+	if err := l.cut(last, pos, end); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.end = end
+	l.start = min(l.start, end)
+	l.recovery = min(l.recovery, end)
+	l.truncations++
+	l.epochs.truncateEnd(end)
+	l.mu.Unlock()
+	return l.settle()
+}
+
+// settle brings what lies beside the segments in line with a truncated log, and
+// makes all of it durable before anything is appended: a snapshot or an epoch
+// of the lost records must not come back after a crash.
+func (l *Log) settle() error {
+	if err := l.reloadProducers(); err != nil {
+		return err
+	}
+	if err := l.writeEpochs(true); err != nil {
+		return err
+	}
+	return l.fs.SyncDir(l.folder.path())
+}
+
+// dropSegments removes the segments from index i on, the last one first: a
+// crash in between leaves no hole.
+func (l *Log) dropSegments(i int) error {
+	for len(l.segments) > i {
+		last := l.active()
+		l.mu.Lock()
+		l.segments = slices.Clone(l.segments[:len(l.segments)-1])
+		l.mu.Unlock()
+		l.size.Add(-last.size)
+		if err := last.remove(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cutAt finds where a segment has to end so that nothing reaches above end.
+func (l *Log) cutAt(s *segment, end kafka.Offset) (int64, kafka.Offset, error) {
+	pos, size, err := l.locate(s, end)
+	if err != nil {
+		return 0, 0, err
+	}
+	_, err = s.scan(pos, size, false, func(h batch.Header, _ int64, _ []byte) bool {
+		end = min(end, h.BaseOffset)
+		return false
+	})
+	return pos, end, err
+}
+
+// cut shortens a segment and its indexes.
+func (l *Log) cut(s *segment, pos int64, end kafka.Offset) error {
+	if err := l.cutLog(s, pos); err != nil {
+		return err
+	}
+	for _, x := range []*index{&s.offsets, &s.times} {
+		if err := l.cutIndex(x, end); err != nil {
+			return err
+		}
+	}
+	if err := s.aborted.truncate(end); err != nil {
+		return err
+	}
+	l.size.Add(pos - s.size)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s.size, s.marks = pos, marks{}
+	s.timesKnown, s.maxTime, s.maxTimeAt = false, noTime, s.base
+	s.sinceIndex, s.unsynced, s.indexUnsaved = 0, false, true
+	if pos == 0 {
+		s.firstTime = noTime
+	}
+	return nil
+}
+
+// cutLog shortens the log file in place, or, while somebody may still read what
+// goes, replaces it with a copy of what stays.
+func (l *Log) cutLog(s *segment, pos int64) error {
+	if s.log.pinnedAbove(pos) {
+		return l.replaceLog(s, pos)
+	}
+	f, err := s.log.acquire()
+	if err != nil {
+		return err
+	}
+	defer s.log.release()
+	if err := f.Truncate(pos); err != nil {
+		return err
+	}
+	return f.Sync()
+}
+
+func (l *Log) replaceLog(s *segment, pos int64) error {
+	old, err := s.log.acquire()
+	if err != nil {
+		return err
+	}
+	defer s.log.release()
+	name := s.log.path()
+	aside, err := l.fs.OpenFile(name+tmpSuffix, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(aside, io.NewSectionReader(old, 0, pos))
+	if err == nil {
+		err = aside.Sync()
+	}
+	if closeErr := aside.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = l.fs.Rename(name+tmpSuffix, name)
+	}
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", name, err)
+	}
+	pinned := s.log
+	s.log = l.files.file(l.folder, s.base, logSuffix)
+	return pinned.retire()
+}
+
+// cutIndex drops the entries at or above an offset.
+func (l *Log) cutIndex(x *index, end kafka.Offset) error {
+	if err := x.write(x.n, x.pending); err != nil {
+		return err
+	}
+	n, err := l.entriesBelow(x, x.n+len(x.pending), end)
+	if err != nil {
+		return err
+	}
+	if err := x.truncateFile(n); err != nil {
+		return err
+	}
+	last := entry{offset: x.file.base, time: noTime}
+	if n > 0 {
+		if last, err = x.view().at(n - 1); err != nil {
+			return err
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	x.n, x.pending, x.last = n, nil, last
+	return nil
+}
+
+func (l *Log) entriesBelow(x *index, n int, end kafka.Offset) (int, error) {
+	v := view{file: x.file, width: x.width, n: n}
+	lo, hi := 0, n
+	for lo < hi {
+		mid := (lo + hi) / 2
+		e, err := v.at(mid)
+		if err != nil {
+			return 0, err
+		}
+		if e.offset < end {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, nil
+}
+
+// restart drops all segments and begins an empty one at o.
+func (l *Log) restart(o kafka.Offset) error {
+	if err := l.lower(min(o, l.RecoveryPoint())); err != nil {
+		return err
+	}
+	l.shape.Lock()
+	defer l.shape.Unlock()
+	for i := len(l.segments) - 1; i >= 0; i-- {
+		if err := l.segments[i].remove(); err != nil {
+			return err
+		}
+	}
+	// The old files are gone for good before a new one says where the log is.
+	if err := l.fs.SyncDir(l.folder.path()); err != nil {
+		return err
+	}
+	fresh := l.newSegment(o, 0, "")
+	fresh.timesKnown = true
+	if err := create(fresh); err != nil {
+		return err
+	}
+	l.size.Store(0)
+	l.mu.Lock()
+	l.segments = []*segment{fresh}
+	l.start, l.end, l.recovery = o, o, o
+	l.truncations++
+	l.epochs = epochs{}
+	l.mu.Unlock()
+	return l.settle()
+}
+
+// SetStart raises the log start offset: what lies below is no longer read, and
+// whole segments of it are removed by the next DeleteOld. A lower offset changes
+// nothing; one above the end is OFFSET_OUT_OF_RANGE.
+func (l *Log) SetStart(o kafka.Offset) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err := l.usable(); err != nil || o <= l.start {
+		return err
+	}
+	if o > l.end {
+		return kerr.Errorf(kerr.OffsetOutOfRange, "log start %d is above the end %d", o, l.end)
+	}
+	return l.fail("raise log start", l.raiseStart(o))
+}
+
+func (l *Log) raiseStart(o kafka.Offset) error {
+	l.mu.Lock()
+	l.start = max(l.start, o)
+	changed := l.epochs.truncateStart(l.start)
+	l.mu.Unlock()
+	if !changed {
+		return nil
+	}
+	return l.writeEpochs(false)
+}
+
+// reloadProducers sets the producer state to what the log says at its end: the
+// newest snapshot and what follows it. Snapshots above the end are removed.
+func (l *Log) reloadProducers() error {
+	return l.reloadProducersFrom(l.end)
+}
+
+// reloadProducersFrom does so with no snapshot above an offset, so that the
+// transaction indexes from there on are filled again.
+func (l *Log) reloadProducersFrom(o kafka.Offset) error {
+	ps, at, err := l.newestSnapshot(o)
+	if err != nil {
+		return err
+	}
+	l.snapshotAt = at
+	return l.replay(ps, max(at, l.segments[0].base))
+}
+
+// replay takes the batches from an offset on into the producer state.
+func (l *Log) replay(ps producers, from kafka.Offset) error {
+	now := l.nowMs()
+	l.sinceSnapshot = 0
+	for _, s := range l.segments[holder(l.segments, from):] {
+		pos, size, err := l.locate(s, from)
+		if err != nil {
+			return err
+		}
+		var ended []AbortedTxn
+		var failed error
+		_, err = s.scan(pos, size, false, func(h batch.Header, pos int64, b []byte) bool {
+			if h.Control() && h.HasProducer() {
+				if b, failed = s.read(pos, h.Size()); failed != nil {
+					return false
+				}
+			}
+			if t, aborted := ps.took(h, b, now); aborted {
+				ended = append(ended, t)
+			}
+			return true
+		})
+		if err = errors.Join(err, failed); err != nil {
+			return err
+		}
+		for _, t := range ended {
+			if err := s.aborted.add(t); err != nil {
+				return err
+			}
+		}
+		l.sinceSnapshot += size - pos
+	}
+	l.mu.Lock()
+	l.producers = ps
+	l.mu.Unlock()
+	return nil
+}
+
+// newestSnapshot loads the newest good snapshot at or below an offset. A damaged
+// one is removed, and so are those above it: they belong to records that are
+// gone. at is NoOffset when there is none.
+func (l *Log) newestSnapshot(end kafka.Offset) (ps producers, at kafka.Offset, err error) {
+	list, err := l.fs.ReadDir(l.folder.path())
+	if err != nil {
+		return ps, 0, err
+	}
+	slices.Reverse(list) // ReadDir orders by name
+	for _, e := range list {
+		at, suffix, ok := parseFileName(e.Name())
+		if !ok || suffix != snapshotSuffix {
+			continue
+		}
+		if at <= end {
+			b, err := vfs.ReadFile(l.fs, l.folder.join(e.Name()), snapshotLimit)
+			if err != nil {
+				return ps, 0, err
+			}
+			if ps, err = decodeProducers(b); err == nil {
+				return ps, at, nil
+			}
+			l.logger().Warn("dropped a damaged producer snapshot", "offset", int64(at), "error", err)
+		}
+		if err := l.removeSnapshot(at); err != nil {
+			return producers{}, 0, err
+		}
+	}
+	return producers{}, kafka.NoOffset, nil
+}
