@@ -209,6 +209,8 @@ func (c *Core) handle(ev Event) {
 		c.log.addSnapshot(ev.Snapshot)
 	case Installed:
 		c.installed(ev)
+	case Spoiled:
+		c.spoiled(ev)
 	case Cleaned:
 		c.log.moveStart(ev.Start)
 	case Resign:
@@ -286,7 +288,7 @@ func (c *Core) refuseAll(ev Event) {
 	c.out.Commit, c.out.Deadline = min(c.hw, c.log.written), kafka.Never
 	switch ev := ev.(type) {
 	case Received:
-		if body := refusal(ev.Body, kerr.BrokerNotAvailable, c.hint()); body != nil {
+		if body := Refuse(ev.Body, kerr.BrokerNotAvailable, c.hint()); body != nil {
 			c.answer(ev.Call, body)
 		}
 	case Propose:
@@ -294,8 +296,8 @@ func (c *Core) refuseAll(ev Event) {
 	}
 }
 
-// refusal is the answer of the right kind that says nothing but an error.
-func refusal(request Body, code kerr.Code, hint Hint) Body {
+// Refuse gives the answer of the right kind that says nothing but an error.
+func Refuse(request Body, code kerr.Code, hint Hint) Body {
 	switch r := request.(type) {
 	case VoteRequest:
 		return VoteAnswer{Err: code, Hint: hint}

@@ -71,6 +71,10 @@ type Installed struct {
 	Levels   []At[int16]
 }
 
+// Spoiled says that a downloaded snapshot is complete but cannot be read. It
+// was dropped, and the log is as it was.
+type Spoiled struct{ Seq Seq }
+
 // Cleaned says that the log now starts at Start and that snapshots below it
 // are gone.
 type Cleaned struct{ Start kafka.Offset }
@@ -92,6 +96,7 @@ func (Synced) event()          {}
 func (Failed) event()          {}
 func (SnapshotCreated) event() {}
 func (Installed) event()       {}
+func (Spoiled) event()         {}
 func (Cleaned) event()         {}
 func (Resign) event()          {}
 func (Shutdown) event()        {}

@@ -35,7 +35,7 @@ func serveFetch(c *Core, call Call, r FetchRequest, again bool) {
 		code = kerr.UnknownServerError // we do not fetch from ourselves
 	}
 	if code != kerr.None {
-		c.answer(call, refusal(r, code, c.hint()))
+		c.answer(call, Refuse(r, code, c.hint()))
 		return
 	}
 	l := c.role.(*leader)

@@ -237,6 +237,20 @@ func (f *follower) chunkAnswered(c *Core, call Call, a SnapshotAnswer) {
 	c.out.Chunk = &chunk
 }
 
+// spoiled begins the download again, after a pause.
+func (c *Core) spoiled(ev Spoiled) {
+	if ev.Seq != c.installing {
+		return
+	}
+	c.installing = 0
+	c.log.reported(ev.Seq, c.log.written, true)
+	c.trace("snapshot spoiled", kafka.NoNode)
+	if f, ok := c.role.(*follower); ok {
+		f.download = nil
+		c.pause(f.id)
+	}
+}
+
 // installed makes the log begin where the downloaded snapshot ends.
 func (c *Core) installed(ev Installed) {
 	if ev.Seq != c.installing {

@@ -177,7 +177,7 @@ func (l *leader) successors(c *Core) []kafka.ReplicaKey {
 // dismiss answers everything that is parked: we lead no more.
 func (l *leader) dismiss(c *Core) {
 	for _, p := range l.parked.takeAll() {
-		c.answer(p.call, refusal(p.request, kerr.NotLeaderOrFollower, c.hint()))
+		c.answer(p.call, Refuse(p.request, kerr.NotLeaderOrFollower, c.hint()))
 	}
 }
 

@@ -1,6 +1,10 @@
 package raft
 
-import "github.com/ottla/ottla/internal/base/kafka"
+import (
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
 
 // Role tells what the node is at the moment.
 func (c *Core) Role() Role { return c.role.name() }
@@ -117,3 +121,6 @@ func (c *Core) hint() Hint {
 	}
 	return Hint{Epoch: c.election.Epoch, Leader: id, Endpoints: at}
 }
+
+// Snapshots are the finished snapshots on our disk, in order.
+func (c *Core) Snapshots() []Snapshot { return slices.Clone(c.log.snapshots) }

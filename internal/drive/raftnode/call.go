@@ -1,0 +1,90 @@
+package raftnode
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/raft"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Renewer is a Sender that can be asked to use a new connection to an address
+// for what follows, because the old one let a request go unanswered (B2).
+type Renewer interface{ Renew(addr string) }
+
+// request sends a request of the core to a peer.
+func (n *Node) request(m raft.Message) {
+	addr := hostPort(m.At)
+	if r, ok := n.cfg.Sender.(Renewer); ok && m.Fresh {
+		r.Renew(addr)
+	}
+	n.cfg.Sender.Send(m.To, addr, n.translate(m.Body), func(resp kmsg.Response, err error) {
+		_ = n.put(n.outcome(m.Call, resp, err))
+	})
+}
+
+// translate writes a request for the wire.
+func (n *Node) translate(body raft.Body) kmsg.Request {
+	switch r := body.(type) {
+	case raft.VoteRequest:
+		return n.askVote(r)
+	case raft.BeginRequest:
+		return n.askBegin(r)
+	case raft.EndRequest:
+		return n.askEnd(r)
+	case raft.FetchRequest:
+		return n.askFetch(r)
+	case raft.SnapshotRequest:
+		return n.askFetchSnapshot(r)
+	}
+	panic(fmt.Sprintf("request %T is not one of the quorum", body))
+}
+
+// outcome reads what came back.
+func (n *Node) outcome(call raft.Call, resp kmsg.Response, err error) item {
+	switch {
+	case errors.Is(err, ErrUnsupportedVersion):
+		return event{raft.Unanswered{Call: call, Code: kerr.UnsupportedVersion}}
+	case err != nil:
+		return event{raft.Unanswered{Call: call, Code: kerr.BrokerNotAvailable}}
+	}
+	body, raw, code := n.readAnswer(resp)
+	if code != kerr.None {
+		n.cfg.Log.Warn("peer refused a request of the quorum", "api", kmsg.NameForKey(resp.Key()), "error", code)
+		return event{raft.Unanswered{Call: call, Code: code}}
+	}
+	return answered{raft.Answered{Call: call, Body: body}, raw}
+}
+
+// readAnswer translates a response; code is the error at its top, or that it
+// has not the shape it must have.
+func (n *Node) readAnswer(resp kmsg.Response) (body raft.Body, raw []byte, code kerr.Code) {
+	switch r := resp.(type) {
+	case *kmsg.VoteResponse:
+		body, code = readVote(r)
+	case *kmsg.BeginQuorumEpochResponse:
+		body, code = readBegin(r)
+	case *kmsg.EndQuorumEpochResponse:
+		body, code = readEnd(r)
+	case *kmsg.FetchResponse:
+		body, raw, code = n.readFetch(r)
+	case *kmsg.FetchSnapshotResponse:
+		body, raw, code = readFetchSnapshot(r)
+	default:
+		code = kerr.UnknownServerError
+	}
+	return body, raw, code
+}
+
+// answered is an answer of a peer with the bytes it brought.
+type answered struct {
+	ev  raft.Answered
+	raw []byte
+}
+
+func (a answered) run(n *Node) {
+	n.payload = a.raw
+	n.step(a.ev)
+	n.payload = nil
+}

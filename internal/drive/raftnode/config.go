@@ -1,0 +1,106 @@
+package raftnode
+
+import (
+	"log/slog"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/core/raft"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Config is what a node is started with.
+type Config struct {
+	FS vfs.FS
+	// Dir is the folder of the metadata log: <metadata.log.dir>/__cluster_metadata-0.
+	// It is made when it is missing.
+	Dir       string
+	ClusterID string
+	Self      kafka.ReplicaKey
+	// Controller tells that the node has the controller role. Only such nodes
+	// become voters, and only they sync what they copy.
+	Controller bool
+	// Endpoints are our own controller listeners, default first, names in
+	// upper case. Empty on a node that is broker only.
+	Endpoints raft.Endpoints
+	// Listener is the name of the default controller listener.
+	Listener string
+	// Voters are controller.quorum.voters; Bootstrap are
+	// controller.quorum.bootstrap.servers.
+	Voters    raft.Voters
+	Bootstrap []raft.Endpoint
+	Timing    raft.Timing // zero: Kafka's defaults
+
+	// SegmentBytes and SegmentAge are metadata.log.segment.bytes and .ms.
+	SegmentBytes int
+	SegmentAge   time.Duration
+	Retention    Retention
+
+	Sender Sender
+	Seed   uint64 // of timers; 0 draws one
+	Log    *slog.Logger
+	// Fatal is called once when the node cannot go on: its directory failed, or
+	// the quorum contradicts what was committed. The node only refuses then.
+	Fatal func(error)
+	// OpenLog replaces the log on disk, for tests; nil is edge/storage.
+	OpenLog func(LogOptions) (Log, error)
+}
+
+// Retention says how much of the metadata log is kept besides what the latest
+// snapshot needs (metadata.max.retention.bytes and .ms). Negative is no limit.
+type Retention struct {
+	Bytes int64
+	Age   time.Duration
+}
+
+// DefaultRetention is Kafka's: 100 MiB, 7 days.
+func DefaultRetention() Retention {
+	return Retention{Bytes: 100 << 20, Age: 7 * 24 * time.Hour}
+}
+
+// Sender carries requests to peers. Every request gets exactly one call of
+// done, from any goroutine but not from within Send: the response, or an error
+// that wraps ErrUnsupportedVersion or says that there is no answer.
+type Sender interface {
+	Send(to kafka.NodeID, addr string, req kmsg.Request, done func(kmsg.Response, error))
+}
+
+func (c Config) withDefaults() Config {
+	if c.Timing == (raft.Timing{}) {
+		c.Timing = raft.DefaultTiming()
+	}
+	if c.Retention == (Retention{}) {
+		c.Retention = DefaultRetention()
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Seed == 0 {
+		c.Seed = rand.Uint64()
+	}
+	if c.Fatal == nil {
+		c.Fatal = func(error) {}
+	}
+	if c.Sender == nil {
+		c.Sender = nobody{}
+	}
+	return c
+}
+
+// nobody is the sender of a node that has no peers.
+type nobody struct{}
+
+func (nobody) Send(_ kafka.NodeID, _ string, _ kmsg.Request, done func(kmsg.Response, error)) {
+	go done(nil, errNoPeers) // ends with done
+}
+
+// core is the part of the configuration that the core decides on.
+func (c Config) core() raft.Config {
+	return raft.Config{
+		Self: c.Self, Controller: c.Controller, Endpoints: c.Endpoints, Listener: c.Listener,
+		Static: c.Voters, Bootstrap: c.Bootstrap, Timing: c.Timing,
+		Rand: rand.New(rand.NewPCG(c.Seed, uint64(c.Self.Node))),
+	}
+}

@@ -1,0 +1,38 @@
+package raftnode
+
+import (
+	"strings"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/raft"
+)
+
+func isMetadata(topic string, partition int32) bool {
+	return topic == kafka.MetadataTopic && partition == 0
+}
+
+// upper is how listener names are kept.
+func upper(listener string) string { return strings.ToUpper(listener) }
+
+// leaderAt is the leader's address on the listener a request came in on.
+func leaderAt(from RequestInfo, h raft.Hint) (raft.Endpoint, bool) {
+	if h.Leader < 0 {
+		return raft.Endpoint{}, false
+	}
+	return h.Endpoints.Named(from.Listener)
+}
+
+// hint collects what an answer tells of the quorum.
+type hint struct{ raft.Hint }
+
+func hintOf(leader, epoch int32) hint {
+	return hint{raft.Hint{Epoch: kafka.Epoch(epoch), Leader: kafka.NodeID(leader)}}
+}
+
+// add notes the address of a node, if that is the leader. Answers name the
+// address for the listener they were asked on, without its name.
+func (h *hint) add(node int32, host string, port uint16) {
+	if h.Leader >= 0 && int32(h.Leader) == node && host != "" {
+		h.Endpoints = append(h.Endpoints, raft.Endpoint{Host: host, Port: port})
+	}
+}

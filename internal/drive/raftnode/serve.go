@@ -1,0 +1,115 @@
+package raftnode
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/raft"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// RequestInfo says how a request came in.
+type RequestInfo struct {
+	// Listener is the name of the listener it came in on, upper case: leaders
+	// are named by their address for it.
+	Listener string
+}
+
+// Handle answers a request of a peer or, for DescribeQuorum, of anybody: Vote,
+// BeginQuorumEpoch, EndQuorumEpoch, Fetch of the metadata topic, FetchSnapshot,
+// DescribeQuorum. reply is called once, now or later, from any goroutine. The
+// request may not be used again before that. Handle waits while the inbox is
+// full, at most until ctx ends.
+func (n *Node) Handle(ctx context.Context, from RequestInfo, req kmsg.Request, reply func(kmsg.Response)) {
+	var it item
+	switch req := req.(type) {
+	case *kmsg.DescribeQuorumRequest:
+		it = &describeQuorum{req: req, reply: reply}
+	default:
+		body, refusal := n.receive(req)
+		if refusal != nil {
+			reply(refusal)
+			return
+		}
+		it = received{body, func(a raft.Body, raw []byte) { reply(n.respond(from, req, a, raw)) }}
+	}
+	select {
+	case n.inbox <- it:
+	case <-n.done:
+		reply(n.unavailable(from, req))
+	case <-ctx.Done():
+		reply(n.unavailable(from, req))
+	}
+}
+
+// received is a request of a peer.
+type received struct {
+	body  raft.Body
+	reply func(raft.Body, []byte)
+}
+
+func (r received) run(n *Node) {
+	if n.fault != nil {
+		r.reply(refusalOf(r.body, kerr.BrokerNotAvailable, n.View()), nil)
+		return
+	}
+	n.lastCall++
+	n.calls[n.lastCall] = r.reply
+	n.step(raft.Received{Call: n.lastCall, Body: r.body})
+}
+
+// receive translates a request, or gives the response that refuses it.
+func (n *Node) receive(req kmsg.Request) (raft.Body, kmsg.Response) {
+	switch r := req.(type) {
+	case *kmsg.VoteRequest:
+		return n.receiveVote(r)
+	case *kmsg.BeginQuorumEpochRequest:
+		return n.receiveBegin(r)
+	case *kmsg.EndQuorumEpochRequest:
+		return n.receiveEnd(r)
+	case *kmsg.FetchRequest:
+		return n.receiveFetch(r)
+	case *kmsg.FetchSnapshotRequest:
+		return n.receiveFetchSnapshot(r)
+	}
+	panic(fmt.Sprintf("request %T is not one of the quorum", req))
+}
+
+// respond translates an answer of the core.
+func (n *Node) respond(from RequestInfo, req kmsg.Request, body raft.Body, raw []byte) kmsg.Response {
+	switch a := body.(type) {
+	case raft.VoteAnswer:
+		return respondVote(from, req.(*kmsg.VoteRequest), a)
+	case raft.BeginAnswer:
+		return respondBegin(from, req.(*kmsg.BeginQuorumEpochRequest), a)
+	case raft.EndAnswer:
+		return respondEnd(from, req.(*kmsg.EndQuorumEpochRequest), a)
+	case raft.FetchAnswer:
+		return respondFetch(from, req.(*kmsg.FetchRequest), a, raw)
+	case raft.SnapshotAnswer:
+		return respondFetchSnapshot(from, req.(*kmsg.FetchSnapshotRequest), a, raw)
+	}
+	panic(fmt.Sprintf("answer %T is not one of the quorum", body))
+}
+
+// unavailable answers a request that this node cannot look at any more.
+func (n *Node) unavailable(from RequestInfo, req kmsg.Request) kmsg.Response {
+	if d, ok := req.(*kmsg.DescribeQuorumRequest); ok {
+		return refuseDescribe(d, kerr.BrokerNotAvailable, "the node is stopping")
+	}
+	body, refusal := n.receive(req)
+	if refusal != nil {
+		return refusal
+	}
+	return n.respond(from, req, refusalOf(body, kerr.BrokerNotAvailable, n.View()), nil)
+}
+
+// refusalOf is an answer that says nothing but an error.
+func refusalOf(body raft.Body, code kerr.Code, v *View) raft.Body {
+	return raft.Refuse(body, code, raft.Hint{Epoch: v.Epoch, Leader: v.Leader, Endpoints: v.LeaderEndpoints})
+}
+
+// sameCluster tells whether a request is meant for our cluster; one that names
+// none is.
+func (n *Node) sameCluster(id *string) bool { return id == nil || *id == n.cfg.ClusterID }
