@@ -123,7 +123,7 @@ func (d *dumper) base() kafka.Offset {
 // it comes or goes, and its extension.
 func plainName(path string) (name, ext string) {
 	name = filepath.Base(path)
-	for _, suffix := range []string{".deleted", ".cleaned", ".swap", ".tmp"} {
+	for _, suffix := range []string{".deleted", ".cleaned", ".swap", ".tmp", ".part"} {
 		name = strings.TrimSuffix(name, suffix)
 	}
 	return name, filepath.Ext(name)
