@@ -151,17 +151,30 @@ func (p *placer) advance() {
 	}
 }
 
-// checkAssignment tells why replicas that a client named cannot be. The wanted
-// number is that of the topic's other partitions, 0 for the first one.
+// checkAssignment tells why replicas that a client named for a new partition
+// cannot be. The wanted number is that of the topic's other partitions, 0 for
+// the first one.
 func checkAssignment(img *image.Image, replicas []kafka.NodeID, wanted int) error {
-	switch {
-	case len(replicas) == 0:
-		return kerr.Errorf(kerr.InvalidReplicaAssignment, "the manual partition assignment includes an empty replica list")
-	case wanted > 0 && len(replicas) != wanted:
+	if err := checkReplicas(img, replicas); err != nil {
+		return err
+	}
+	if wanted > 0 && len(replicas) != wanted {
 		return kerr.Errorf(kerr.InvalidReplicaAssignment,
 			"the manual partition assignment includes a partition with %d replicas, but others have %d", len(replicas), wanted)
 	}
-	active := 0
+	if !slices.ContainsFunc(replicas, img.Active) {
+		return kerr.Errorf(kerr.InvalidReplicaAssignment,
+			"all %d brokers of the manual partition assignment are fenced or in controlled shutdown", len(replicas))
+	}
+	return nil
+}
+
+// checkReplicas tells why brokers cannot be the replicas of a partition. Fenced
+// ones can.
+func checkReplicas(img *image.Image, replicas []kafka.NodeID) error {
+	if len(replicas) == 0 {
+		return kerr.Errorf(kerr.InvalidReplicaAssignment, "the manual partition assignment includes an empty replica list")
+	}
 	for i, id := range replicas {
 		b, registered := img.Broker(id)
 		switch {
@@ -171,12 +184,7 @@ func checkAssignment(img *image.Image, replicas []kafka.NodeID, wanted int) erro
 			return kerr.Errorf(kerr.InvalidReplicaAssignment, "the manual partition assignment includes broker %d, but no such broker is registered", id)
 		case b.AllCordoned():
 			return kerr.Errorf(kerr.InvalidReplicaAssignment, "the manual partition assignment includes broker %d, whose log directories are all cordoned", id)
-		case b.Active():
-			active++
 		}
-	}
-	if active == 0 {
-		return kerr.Errorf(kerr.InvalidReplicaAssignment, "all %d brokers of the manual partition assignment are fenced or in controlled shutdown", len(replicas))
 	}
 	return nil
 }

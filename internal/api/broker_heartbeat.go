@@ -1,0 +1,33 @@
+package api
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/controller"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/ctrlnode"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// brokerHeartbeat answers BrokerHeartbeat (KIP-631, 858, 1066).
+type brokerHeartbeat struct{ controller *ctrlnode.Node }
+
+func (h brokerHeartbeat) route() Route { return later(0, 2, h.serve).on(OnController) }
+
+func (h brokerHeartbeat) serve(_ Context, req *kmsg.BrokerHeartbeatRequest, reply func(kmsg.Response)) {
+	want := controller.Beat{
+		Broker: kafka.NodeID(req.BrokerID), Epoch: kafka.BrokerEpoch(req.BrokerEpoch),
+		MetadataOffset: kafka.Offset(req.CurrentMetadataOffset),
+		WantFence:      req.WantFence, WantShutDown: req.WantShutdown,
+		OfflineDirs: dirIDs(req.OfflineLogDirs), Cordoned: dirIDs(req.CordonedLogDirs),
+	}
+	ctrlnode.Submit(h.controller, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
+		return controller.Heartbeat(img, soft, now, want)
+	}, func(beaten controller.Beaten, err error) {
+		resp := kmsg.NewPtrBrokerHeartbeatResponse()
+		resp.ErrorCode, resp.IsFenced = code(err), true
+		if err == nil {
+			resp.IsCaughtUp, resp.IsFenced, resp.ShouldShutdown = beaten.CaughtUp, beaten.Fenced, beaten.ShutDown
+		}
+		reply(resp)
+	})
+}

@@ -1,0 +1,100 @@
+package api
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/image"
+)
+
+// ConfigKeys tells the controller about configuration keys from the tables of
+// package config and this node's file. It is a controller.Keys.
+type ConfigKeys struct{ Static *config.Config }
+
+// Check tells why the values of a resource cannot stand together.
+func (k ConfigKeys) Check(r image.Resource, values map[string]string) error {
+	switch r.Type {
+	case image.TopicResource:
+		if len(values) == 0 {
+			return nil
+		}
+		_, err := config.TopicDefaults(k.Static).With(values)
+		return err
+	case image.ClientMetrics:
+		return checkClientMetrics(values)
+	case image.GroupResource:
+		if len(values) > 0 {
+			return kerr.Errorf(kerr.InvalidConfig, "group %q: settings of groups belong to the protocols of group.version and share.version, which this cluster does not have", r.Name)
+		}
+	}
+	return nil
+}
+
+// List gives the default of a key whose value is a list.
+func (k ConfigKeys) List(t image.ResourceType, key string) (string, bool) {
+	var found *config.Key
+	switch t {
+	case image.TopicResource:
+		found = config.LookupTopic(key)
+	case image.BrokerResource:
+		found = config.Lookup(key)
+	case image.ClientMetrics:
+		return "", key == "metrics" || key == "match"
+	}
+	if found == nil || found.Type != config.List {
+		return "", false
+	}
+	if !found.HasDefault() {
+		return "", true
+	}
+	return found.Default, true
+}
+
+// matchable are what a subscription of client metrics can select by (KIP-714).
+var matchable = []string{
+	"client_id", "client_instance_id", "client_software_name", "client_software_version",
+	"client_source_address", "client_source_port",
+}
+
+// checkClientMetrics checks a subscription of client metrics (KIP-714).
+func checkClientMetrics(values map[string]string) error {
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		value := values[key]
+		switch key {
+		case "metrics":
+		case "interval.ms":
+			if n, err := strconv.Atoi(value); err != nil || n < 100 || n > 3_600_000 {
+				return kerr.Errorf(kerr.InvalidConfig, "invalid value %q for interval.ms: it must be a number from 100 to 3600000", value)
+			}
+		case "match":
+			if err := checkMatch(value); err != nil {
+				return err
+			}
+		default:
+			return kerr.Errorf(kerr.InvalidConfig, "unknown client metrics configuration %s: there are interval.ms, match, metrics", key)
+		}
+	}
+	return nil
+}
+
+func checkMatch(value string) error {
+	for pattern := range strings.SplitSeq(value, ",") {
+		name, expression, ok := strings.Cut(strings.TrimSpace(pattern), "=")
+		switch {
+		case pattern == "":
+			continue
+		case !ok || !slices.Contains(matchable, strings.TrimSpace(name)):
+			return kerr.Errorf(kerr.InvalidConfig, "invalid value %q for match: it must be a list of name=pattern with a name of %s",
+				value, strings.Join(matchable, ", "))
+		}
+		if _, err := regexp.Compile(strings.TrimSpace(expression)); err != nil {
+			return kerr.Errorf(kerr.InvalidConfig, "invalid value %q for match: %v", value, err)
+		}
+	}
+	return nil
+}

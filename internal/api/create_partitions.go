@@ -1,0 +1,46 @@
+package api
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/controller"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/ctrlnode"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// createPartitions answers CreatePartitions (KIP-195).
+type createPartitions struct{ controller *ctrlnode.Node }
+
+func (h createPartitions) route() Route { return later(0, 3, h.serve).on(OnController).forwarded() }
+
+func (h createPartitions) serve(_ Context, req *kmsg.CreatePartitionsRequest, reply func(kmsg.Response)) {
+	want := controller.PartitionsToCreate{ValidateOnly: req.ValidateOnly}
+	for _, t := range req.Topics {
+		topic := controller.MorePartitions{Topic: t.Topic, Count: t.Count}
+		if t.Assignment != nil {
+			topic.Assignments = [][]kafka.NodeID{}
+		}
+		for _, a := range t.Assignment {
+			topic.Assignments = append(topic.Assignments, nodesOf(a.Replicas))
+		}
+		want.Topics = append(want.Topics, topic)
+	}
+	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.GrownTopic] {
+		return controller.CreatePartitions(img, soft, want)
+	}, func(grown []controller.GrownTopic, err error) {
+		if err != nil {
+			grown = grown[:0]
+			for _, t := range req.Topics {
+				grown = append(grown, controller.GrownTopic{Topic: t.Topic, Err: err})
+			}
+		}
+		resp := kmsg.NewPtrCreatePartitionsResponse()
+		for _, t := range grown {
+			topic := kmsg.NewCreatePartitionsResponseTopic()
+			topic.Topic, topic.ErrorCode, topic.ErrorMessage = t.Topic, code(t.Err), kerr.Message(t.Err)
+			resp.Topics = append(resp.Topics, topic)
+		}
+		reply(resp)
+	})
+}

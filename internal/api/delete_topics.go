@@ -1,0 +1,59 @@
+package api
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/controller"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/ctrlnode"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// deleteTopics answers DeleteTopics (KIP-4, 516).
+type deleteTopics struct{ controller *ctrlnode.Node }
+
+func (h deleteTopics) route() Route { return later(1, 6, h.serve).on(OnController).forwarded() }
+
+func (h deleteTopics) serve(_ Context, req *kmsg.DeleteTopicsRequest, reply func(kmsg.Response)) {
+	var want []controller.TopicRef
+	for _, name := range req.TopicNames {
+		want = append(want, controller.TopicRef{Name: name})
+	}
+	for _, t := range req.Topics {
+		ref := controller.TopicRef{ID: t.TopicID}
+		if t.Topic != nil {
+			ref.Name = *t.Topic
+		}
+		want = append(want, ref)
+	}
+	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.DeletedTopic] {
+		return controller.DeleteTopics(img, soft, want)
+	}, func(deleted []controller.DeletedTopic, err error) {
+		if err != nil {
+			deleted = refusedDeletions(want, err, req.Version)
+		}
+		resp := kmsg.NewPtrDeleteTopicsResponse()
+		for _, t := range deleted {
+			topic := kmsg.NewDeleteTopicsResponseTopic()
+			if t.Name != "" || t.ID.IsZero() {
+				topic.Topic = &t.Name
+			}
+			topic.TopicID, topic.ErrorCode, topic.ErrorMessage = t.ID, code(t.Err), kerr.Message(t.Err)
+			resp.Topics = append(resp.Topics, topic)
+		}
+		reply(resp)
+	})
+}
+
+// refusedDeletions gives every topic the error of the whole request. Clients
+// before v3 do not know the code for disabled deletion.
+func refusedDeletions(want []controller.TopicRef, err error, version int16) []controller.DeletedTopic {
+	if version < 3 && kerr.Of(err) == kerr.TopicDeletionDisabled {
+		err = kerr.Errorf(kerr.InvalidRequest, "%s", *kerr.Message(err))
+	}
+	refused := make([]controller.DeletedTopic, len(want))
+	for i, ref := range want {
+		refused[i] = controller.DeletedTopic{Name: ref.Name, ID: ref.ID, Err: err}
+	}
+	return refused
+}
