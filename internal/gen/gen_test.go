@@ -113,6 +113,7 @@ func TestNotationErrors(t *testing.T) {
 	f(head+"  A ?Part =empty\n    B int32 =-1\n", "only a nullable structure")
 	f(head+"  A Part\n", "Part has no fields")
 	f(head+"  A Part\n    B []Part\n      C bool\n", "holds itself")
+	f(head+"  A Part\n    B []Other\n      C []Part\n", "C: structure Part holds itself")
 	f(head+"  A Part\n    B bool\n  struct Part\n    C bool\n", "has fields already")
 	f(head+"  A Part v2+\n    B int32 v2+ @0 =-1\n", "tagged field of a nested structure")
 	f(head+"  # about A\n  A bool\n", "comment stands on its line")

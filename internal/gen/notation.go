@@ -225,20 +225,26 @@ func parseSpan(text string, last int) (span, error) {
 // structures.
 func (m *message) resolve() error {
 	seen := map[*structure]bool{}
+	within := map[*structure]bool{m.body: true}
 	var visit func(s *structure) error
 	visit = func(s *structure) error {
 		for _, f := range s.fields {
 			if err := m.check(s, f); err != nil {
 				return fmt.Errorf("%s: %w", f.name, err)
 			}
+			if within[f.of] {
+				return fmt.Errorf("%s: structure %s holds itself", f.name, f.elem)
+			}
 			if f.of == nil || seen[f.of] {
 				continue
 			}
 			seen[f.of] = true
 			m.structs = append(m.structs, f.of)
+			within[f.of] = true
 			if err := visit(f.of); err != nil {
 				return err
 			}
+			within[f.of] = false
 		}
 		return nil
 	}
@@ -251,8 +257,6 @@ func (m *message) check(in *structure, f *field) error {
 		return fmt.Errorf("has versions its message lacks")
 	case f.of != nil && len(f.of.fields) == 0:
 		return fmt.Errorf("structure %s has no fields", f.elem)
-	case f.of == in:
-		return fmt.Errorf("structure %s holds itself", f.elem)
 	case f.tag >= 0 && f.versions.min < m.flex:
 		return fmt.Errorf("is tagged at a version that is not flexible")
 	case f.nullable && !f.array && f.of == nil && kinds[f.elem].size > 0:
