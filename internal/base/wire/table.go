@@ -21,176 +21,176 @@ var requests = [95]message{
 	19: {2, 7, 5, 3, 126, false},   // CreateTopicsRequest
 	20: {1, 6, 4, 3, 131, false},   // DeleteTopicsRequest
 	21: {0, 2, 2, 2, 138, false},   // DeleteRecordsRequest
-	22: {0, 6, 2, 6, 140, false},   // InitProducerIdRequest
-	23: {2, 4, 4, 2, 151, false},   // OffsetForLeaderEpochRequest
-	24: {0, 5, 3, 5, 160, false},   // AddPartitionsToTxnRequest
-	25: {0, 4, 3, 4, 165, false},   // AddOffsetsToTxnRequest
-	26: {0, 5, 3, 4, 169, false},   // EndTxnRequest
-	27: {1, 2, 1, 1, 179, false},   // WriteTxnMarkersRequest
-	28: {0, 6, 3, 8, 187, false},   // TxnOffsetCommitRequest
-	29: {1, 3, 2, 7, 195, false},   // DescribeAclsRequest
-	30: {1, 3, 2, 1, 209, false},   // CreateAclsRequest
-	31: {1, 3, 2, 1, 210, false},   // DeleteAclsRequest
-	32: {1, 4, 4, 3, 214, false},   // DescribeConfigsRequest
-	33: {0, 2, 2, 2, 220, false},   // AlterConfigsRequest
-	34: {1, 2, 2, 1, 224, false},   // AlterReplicaLogDirsRequest
-	35: {1, 5, 2, 1, 225, false},   // DescribeLogDirsRequest
-	36: {0, 2, 2, 1, 226, true},    // SaslAuthenticateRequest
-	37: {0, 3, 2, 3, 231, false},   // CreatePartitionsRequest
-	38: {1, 3, 2, 4, 236, false},   // CreateDelegationTokenRequest
-	39: {1, 2, 2, 2, 240, true},    // RenewDelegationTokenRequest
-	40: {1, 2, 2, 2, 240, true},    // ExpireDelegationTokenRequest
-	41: {1, 3, 2, 1, 242, false},   // DescribeDelegationTokenRequest
-	42: {0, 3, 2, 1, 243, false},   // DeleteGroupsRequest
-	43: {0, 2, 2, 3, 244, false},   // ElectLeadersRequest
-	44: {0, 1, 1, 2, 253, false},   // IncrementalAlterConfigsRequest
-	45: {0, 1, 0, 3, 259, false},   // AlterPartitionReassignmentsRequest
-	46: {0, 0, 0, 2, 262, false},   // ListPartitionReassignmentsRequest
-	47: {0, 0, 127, 2, 267, false}, // OffsetDeleteRequest
-	48: {0, 1, 1, 2, 269, false},   // DescribeClientQuotasRequest
-	49: {0, 1, 1, 2, 276, false},   // AlterClientQuotasRequest
-	50: {0, 0, 0, 1, 278, false},   // DescribeUserScramCredentialsRequest
-	51: {0, 0, 0, 2, 286, true},    // AlterUserScramCredentialsRequest
-	52: {0, 2, 0, 3, 298, false},   // VoteRequest
-	53: {0, 1, 1, 4, 310, false},   // BeginQuorumEpochRequest
-	54: {0, 1, 1, 3, 323, false},   // EndQuorumEpochRequest
-	55: {0, 2, 0, 1, 328, false},   // DescribeQuorumRequest
-	56: {2, 3, 0, 3, 339, false},   // AlterPartitionRequest
-	57: {0, 2, 0, 3, 346, false},   // UpdateFeaturesRequest
-	58: {0, 0, 0, 3, 349, true},    // EnvelopeRequest
-	59: {0, 1, 0, 4, 361, false},   // FetchSnapshotRequest
-	60: {0, 2, 0, 3, 365, false},   // DescribeClusterRequest
-	61: {0, 0, 0, 1, 368, false},   // DescribeProducersRequest
-	62: {0, 4, 0, 9, 376, false},   // BrokerRegistrationRequest
-	63: {0, 2, 0, 7, 385, false},   // BrokerHeartbeatRequest
-	64: {0, 0, 0, 1, 264, false},   // UnregisterBrokerRequest
-	65: {0, 0, 0, 1, 243, false},   // DescribeTransactionsRequest
-	66: {0, 2, 0, 4, 392, false},   // ListTransactionsRequest
+	22: {0, 5, 2, 4, 140, false},   // InitProducerIdRequest
+	23: {2, 4, 4, 2, 149, false},   // OffsetForLeaderEpochRequest
+	24: {0, 5, 3, 5, 158, false},   // AddPartitionsToTxnRequest
+	25: {0, 4, 3, 4, 163, false},   // AddOffsetsToTxnRequest
+	26: {0, 5, 3, 4, 167, false},   // EndTxnRequest
+	27: {1, 2, 1, 1, 177, false},   // WriteTxnMarkersRequest
+	28: {0, 6, 3, 8, 185, false},   // TxnOffsetCommitRequest
+	29: {1, 3, 2, 7, 193, false},   // DescribeAclsRequest
+	30: {1, 3, 2, 1, 207, false},   // CreateAclsRequest
+	31: {1, 3, 2, 1, 208, false},   // DeleteAclsRequest
+	32: {1, 4, 4, 3, 212, false},   // DescribeConfigsRequest
+	33: {0, 2, 2, 2, 218, false},   // AlterConfigsRequest
+	34: {1, 2, 2, 1, 222, false},   // AlterReplicaLogDirsRequest
+	35: {1, 5, 2, 1, 223, false},   // DescribeLogDirsRequest
+	36: {0, 2, 2, 1, 224, true},    // SaslAuthenticateRequest
+	37: {0, 3, 2, 3, 229, false},   // CreatePartitionsRequest
+	38: {1, 3, 2, 4, 234, false},   // CreateDelegationTokenRequest
+	39: {1, 2, 2, 2, 238, true},    // RenewDelegationTokenRequest
+	40: {1, 2, 2, 2, 238, true},    // ExpireDelegationTokenRequest
+	41: {1, 3, 2, 1, 240, false},   // DescribeDelegationTokenRequest
+	42: {0, 3, 2, 1, 241, false},   // DeleteGroupsRequest
+	43: {0, 2, 2, 3, 242, false},   // ElectLeadersRequest
+	44: {0, 1, 1, 2, 251, false},   // IncrementalAlterConfigsRequest
+	45: {0, 1, 0, 3, 257, false},   // AlterPartitionReassignmentsRequest
+	46: {0, 0, 0, 2, 260, false},   // ListPartitionReassignmentsRequest
+	47: {0, 0, 127, 2, 265, false}, // OffsetDeleteRequest
+	48: {0, 1, 1, 2, 267, false},   // DescribeClientQuotasRequest
+	49: {0, 1, 1, 2, 274, false},   // AlterClientQuotasRequest
+	50: {0, 0, 0, 1, 276, false},   // DescribeUserScramCredentialsRequest
+	51: {0, 0, 0, 2, 284, true},    // AlterUserScramCredentialsRequest
+	52: {0, 2, 0, 3, 296, false},   // VoteRequest
+	53: {0, 1, 1, 4, 308, false},   // BeginQuorumEpochRequest
+	54: {0, 1, 1, 3, 321, false},   // EndQuorumEpochRequest
+	55: {0, 2, 0, 1, 326, false},   // DescribeQuorumRequest
+	56: {2, 3, 0, 3, 337, false},   // AlterPartitionRequest
+	57: {0, 2, 0, 3, 344, false},   // UpdateFeaturesRequest
+	58: {0, 0, 0, 3, 347, true},    // EnvelopeRequest
+	59: {0, 1, 0, 4, 359, false},   // FetchSnapshotRequest
+	60: {0, 2, 0, 3, 363, false},   // DescribeClusterRequest
+	61: {0, 0, 0, 1, 366, false},   // DescribeProducersRequest
+	62: {0, 4, 0, 9, 374, false},   // BrokerRegistrationRequest
+	63: {0, 2, 0, 7, 383, false},   // BrokerHeartbeatRequest
+	64: {0, 0, 0, 1, 262, false},   // UnregisterBrokerRequest
+	65: {0, 0, 0, 1, 241, false},   // DescribeTransactionsRequest
+	66: {0, 2, 0, 4, 390, false},   // ListTransactionsRequest
 	67: {0, 0, 0, 2, 134, false},   // AllocateProducerIdsRequest
-	68: {0, 1, 0, 10, 398, false},  // ConsumerGroupHeartbeatRequest
-	69: {0, 1, 0, 2, 408, false},   // ConsumerGroupDescribeRequest
-	70: {0, 0, 0, 5, 410, false},   // ControllerRegistrationRequest
-	71: {0, 0, 0, 1, 415, false},   // GetTelemetrySubscriptionsRequest
-	72: {0, 0, 0, 5, 416, true},    // PushTelemetryRequest
-	73: {0, 0, 0, 3, 425, false},   // AssignReplicasToDirsRequest
-	74: {0, 1, 0, 1, 428, false},   // ListConfigResourcesRequest
-	75: {0, 0, 0, 3, 431, false},   // DescribeTopicPartitionsRequest
-	76: {1, 1, 0, 5, 434, false},   // ShareGroupHeartbeatRequest
-	77: {1, 1, 0, 2, 408, false},   // ShareGroupDescribeRequest
-	78: {1, 2, 0, 12, 447, false},  // ShareFetchRequest
-	79: {1, 2, 0, 5, 463, false},   // ShareAcknowledgeRequest
-	80: {0, 1, 0, 6, 471, false},   // AddRaftVoterRequest
-	81: {0, 0, 0, 3, 477, false},   // RemoveRaftVoterRequest
-	82: {0, 0, 0, 6, 482, false},   // UpdateRaftVoterRequest
-	83: {0, 0, 0, 2, 493, false},   // InitializeShareGroupStateRequest
-	84: {0, 0, 0, 2, 499, false},   // ReadShareGroupStateRequest
-	85: {0, 1, 0, 2, 513, false},   // WriteShareGroupStateRequest
-	86: {0, 0, 0, 2, 515, false},   // DeleteShareGroupStateRequest
-	87: {0, 1, 0, 2, 499, false},   // ReadShareGroupStateSummaryRequest
-	88: {0, 1, 0, 17, 538, false},  // StreamsGroupHeartbeatRequest
-	89: {0, 1, 0, 3, 555, false},   // StreamsGroupDescribeRequest
-	90: {0, 1, 0, 1, 560, false},   // DescribeShareGroupOffsetsRequest
-	91: {0, 0, 0, 2, 561, false},   // AlterShareGroupOffsetsRequest
-	92: {0, 0, 0, 2, 563, false},   // DeleteShareGroupOffsetsRequest
-	93: {0, 0, 0, 4, 577, false},   // StreamsGroupTopologyDescriptionUpdateRequest
-	94: {0, 0, 0, 1, 264, false},   // UnregisterControllerRequest
+	68: {0, 1, 0, 10, 396, false},  // ConsumerGroupHeartbeatRequest
+	69: {0, 1, 0, 2, 406, false},   // ConsumerGroupDescribeRequest
+	70: {0, 0, 0, 5, 408, false},   // ControllerRegistrationRequest
+	71: {0, 0, 0, 1, 413, false},   // GetTelemetrySubscriptionsRequest
+	72: {0, 0, 0, 5, 414, true},    // PushTelemetryRequest
+	73: {0, 0, 0, 3, 423, false},   // AssignReplicasToDirsRequest
+	74: {0, 1, 0, 1, 426, false},   // ListConfigResourcesRequest
+	75: {0, 0, 0, 3, 429, false},   // DescribeTopicPartitionsRequest
+	76: {1, 1, 0, 5, 432, false},   // ShareGroupHeartbeatRequest
+	77: {1, 1, 0, 2, 406, false},   // ShareGroupDescribeRequest
+	78: {1, 2, 0, 12, 445, false},  // ShareFetchRequest
+	79: {1, 2, 0, 5, 461, false},   // ShareAcknowledgeRequest
+	80: {0, 1, 0, 6, 469, false},   // AddRaftVoterRequest
+	81: {0, 0, 0, 3, 475, false},   // RemoveRaftVoterRequest
+	82: {0, 0, 0, 6, 480, false},   // UpdateRaftVoterRequest
+	83: {0, 0, 0, 2, 491, false},   // InitializeShareGroupStateRequest
+	84: {0, 0, 0, 2, 497, false},   // ReadShareGroupStateRequest
+	85: {0, 1, 0, 2, 511, false},   // WriteShareGroupStateRequest
+	86: {0, 0, 0, 2, 513, false},   // DeleteShareGroupStateRequest
+	87: {0, 1, 0, 2, 497, false},   // ReadShareGroupStateSummaryRequest
+	88: {0, 1, 0, 17, 536, false},  // StreamsGroupHeartbeatRequest
+	89: {0, 1, 0, 3, 553, false},   // StreamsGroupDescribeRequest
+	90: {0, 1, 0, 1, 558, false},   // DescribeShareGroupOffsetsRequest
+	91: {0, 0, 0, 2, 559, false},   // AlterShareGroupOffsetsRequest
+	92: {0, 0, 0, 2, 561, false},   // DeleteShareGroupOffsetsRequest
+	93: {0, 0, 0, 4, 575, false},   // StreamsGroupTopologyDescriptionUpdateRequest
+	94: {0, 0, 0, 1, 262, false},   // UnregisterControllerRequest
 }
 
 var responses = [95]message{
-	0:  {3, 13, 9, 3, 600, false},  // ProduceResponse
-	1:  {4, 18, 12, 5, 627, true},  // FetchResponse
-	2:  {1, 11, 6, 2, 639, false},  // ListOffsetsResponse
-	3:  {0, 13, 9, 7, 658, false},  // MetadataResponse
-	8:  {2, 10, 8, 2, 670, false},  // OffsetCommitResponse
-	9:  {1, 10, 6, 4, 690, false},  // OffsetFetchResponse
-	10: {0, 6, 3, 7, 700, false},   // FindCoordinatorResponse
-	11: {0, 9, 6, 9, 710, true},    // JoinGroupResponse
-	12: {0, 4, 4, 2, 719, false},   // HeartbeatResponse
-	13: {0, 5, 4, 3, 724, false},   // LeaveGroupResponse
-	14: {0, 5, 4, 5, 727, true},    // SyncGroupResponse
-	15: {0, 6, 5, 2, 746, true},    // DescribeGroupsResponse
-	16: {0, 5, 3, 3, 752, false},   // ListGroupsResponse
-	17: {0, 1, 127, 2, 755, false}, // SaslHandshakeResponse
-	18: {0, 5, 3, 7, 763, false},   // ApiVersionsResponse
-	19: {2, 7, 5, 2, 783, false},   // CreateTopicsResponse
-	20: {1, 6, 4, 2, 789, false},   // DeleteTopicsResponse
-	21: {0, 2, 2, 2, 796, false},   // DeleteRecordsResponse
-	22: {0, 6, 2, 6, 798, false},   // InitProducerIdResponse
-	23: {2, 4, 4, 2, 810, false},   // OffsetForLeaderEpochResponse
-	24: {0, 5, 3, 4, 816, false},   // AddPartitionsToTxnResponse
-	25: {0, 4, 3, 2, 665, false},   // AddOffsetsToTxnResponse
-	26: {0, 5, 3, 4, 820, false},   // EndTxnResponse
-	27: {1, 2, 1, 1, 826, false},   // WriteTxnMarkersResponse
-	28: {0, 6, 3, 2, 830, false},   // TxnOffsetCommitResponse
-	29: {1, 3, 2, 4, 840, false},   // DescribeAclsResponse
-	30: {1, 3, 2, 2, 846, false},   // CreateAclsResponse
-	31: {1, 3, 2, 2, 860, false},   // DeleteAclsResponse
-	32: {1, 4, 4, 2, 878, false},   // DescribeConfigsResponse
-	33: {0, 2, 2, 2, 884, false},   // AlterConfigsResponse
-	34: {1, 2, 2, 2, 886, false},   // AlterReplicaLogDirsResponse
-	35: {1, 5, 2, 3, 900, false},   // DescribeLogDirsResponse
-	36: {0, 2, 2, 4, 903, true},    // SaslAuthenticateResponse
-	37: {0, 3, 2, 2, 910, false},   // CreatePartitionsResponse
-	38: {1, 3, 2, 11, 912, true},   // CreateDelegationTokenResponse
-	39: {1, 2, 2, 3, 923, false},   // RenewDelegationTokenResponse
-	40: {1, 2, 2, 3, 923, false},   // ExpireDelegationTokenResponse
-	41: {1, 3, 2, 3, 936, true},    // DescribeDelegationTokenResponse
-	42: {0, 3, 2, 2, 942, false},   // DeleteGroupsResponse
-	43: {0, 2, 2, 3, 949, false},   // ElectLeadersResponse
-	44: {0, 1, 1, 2, 884, false},   // IncrementalAlterConfigsResponse
-	45: {0, 1, 0, 5, 952, false},   // AlterPartitionReassignmentsResponse
-	46: {0, 0, 0, 4, 963, false},   // ListPartitionReassignmentsResponse
-	47: {0, 0, 127, 3, 969, false}, // OffsetDeleteResponse
-	48: {0, 1, 1, 4, 976, false},   // DescribeClientQuotasResponse
-	49: {0, 1, 1, 2, 983, false},   // AlterClientQuotasResponse
-	50: {0, 0, 0, 4, 991, false},   // DescribeUserScramCredentialsResponse
-	51: {0, 0, 0, 2, 910, false},   // AlterUserScramCredentialsResponse
-	52: {0, 2, 0, 3, 1005, false},  // VoteResponse
-	53: {0, 1, 1, 3, 1014, false},  // BeginQuorumEpochResponse
-	54: {0, 1, 1, 3, 1014, false},  // EndQuorumEpochResponse
-	55: {0, 2, 0, 4, 1037, false},  // DescribeQuorumResponse
-	56: {2, 3, 0, 3, 1050, false},  // AlterPartitionResponse
-	57: {0, 2, 0, 4, 1053, false},  // UpdateFeaturesResponse
-	58: {0, 0, 0, 2, 1057, true},   // EnvelopeResponse
-	59: {0, 1, 0, 4, 1068, true},   // FetchSnapshotResponse
-	60: {0, 2, 0, 8, 1077, false},  // DescribeClusterResponse
-	61: {0, 0, 0, 2, 1097, false},  // DescribeProducersResponse
-	62: {0, 4, 0, 3, 1099, false},  // BrokerRegistrationResponse
-	63: {0, 2, 0, 5, 1102, false},  // BrokerHeartbeatResponse
-	64: {0, 0, 0, 3, 944, false},   // UnregisterBrokerResponse
-	65: {0, 0, 0, 2, 1115, false},  // DescribeTransactionsResponse
-	66: {0, 2, 0, 4, 1120, false},  // ListTransactionsResponse
-	67: {0, 0, 0, 4, 1124, false},  // AllocateProducerIdsResponse
-	68: {0, 1, 0, 7, 1129, false},  // ConsumerGroupHeartbeatResponse
-	69: {0, 1, 0, 2, 1160, false},  // ConsumerGroupDescribeResponse
-	70: {0, 0, 0, 3, 944, false},   // ControllerRegistrationResponse
-	71: {0, 0, 0, 9, 1162, false},  // GetTelemetrySubscriptionsResponse
-	72: {0, 0, 0, 2, 665, false},   // PushTelemetryResponse
-	73: {0, 0, 0, 3, 1175, false},  // AssignReplicasToDirsResponse
-	74: {0, 1, 0, 3, 1180, false},  // ListConfigResourcesResponse
-	75: {0, 0, 0, 3, 1198, false},  // DescribeTopicPartitionsResponse
-	76: {1, 1, 0, 7, 1129, false},  // ShareGroupHeartbeatResponse
-	77: {1, 1, 0, 2, 1217, false},  // ShareGroupDescribeResponse
-	78: {1, 2, 0, 6, 1236, true},   // ShareFetchResponse
-	79: {1, 2, 0, 6, 1248, false},  // ShareAcknowledgeResponse
-	80: {0, 1, 0, 3, 944, false},   // AddRaftVoterResponse
-	81: {0, 0, 0, 3, 944, false},   // RemoveRaftVoterResponse
-	82: {0, 0, 0, 3, 1258, false},  // UpdateRaftVoterResponse
-	83: {0, 0, 0, 1, 1263, false},  // InitializeShareGroupStateResponse
-	84: {0, 0, 0, 1, 1272, false},  // ReadShareGroupStateResponse
-	85: {0, 1, 0, 1, 1263, false},  // WriteShareGroupStateResponse
-	86: {0, 0, 0, 1, 1263, false},  // DeleteShareGroupStateResponse
-	87: {0, 1, 0, 1, 1282, false},  // ReadShareGroupStateSummaryResponse
-	88: {0, 1, 0, 16, 1288, false}, // StreamsGroupHeartbeatResponse
-	89: {0, 1, 0, 2, 1353, false},  // StreamsGroupDescribeResponse
-	90: {0, 1, 0, 2, 1368, false},  // DescribeShareGroupOffsetsResponse
-	91: {0, 0, 0, 4, 1373, false},  // AlterShareGroupOffsetsResponse
-	92: {0, 0, 0, 4, 1381, false},  // DeleteShareGroupOffsetsResponse
-	93: {0, 0, 0, 3, 944, false},   // StreamsGroupTopologyDescriptionUpdateResponse
-	94: {0, 0, 0, 3, 944, false},   // UnregisterControllerResponse
+	0:  {3, 13, 9, 3, 598, false},  // ProduceResponse
+	1:  {4, 18, 12, 5, 625, true},  // FetchResponse
+	2:  {1, 11, 6, 2, 637, false},  // ListOffsetsResponse
+	3:  {0, 13, 9, 7, 656, false},  // MetadataResponse
+	8:  {2, 10, 8, 2, 668, false},  // OffsetCommitResponse
+	9:  {1, 10, 6, 4, 688, false},  // OffsetFetchResponse
+	10: {0, 6, 3, 7, 698, false},   // FindCoordinatorResponse
+	11: {0, 9, 6, 9, 708, true},    // JoinGroupResponse
+	12: {0, 4, 4, 2, 717, false},   // HeartbeatResponse
+	13: {0, 5, 4, 3, 722, false},   // LeaveGroupResponse
+	14: {0, 5, 4, 5, 725, true},    // SyncGroupResponse
+	15: {0, 6, 5, 2, 744, true},    // DescribeGroupsResponse
+	16: {0, 5, 3, 3, 750, false},   // ListGroupsResponse
+	17: {0, 1, 127, 2, 753, false}, // SaslHandshakeResponse
+	18: {0, 5, 3, 7, 761, false},   // ApiVersionsResponse
+	19: {2, 7, 5, 2, 781, false},   // CreateTopicsResponse
+	20: {1, 6, 4, 2, 787, false},   // DeleteTopicsResponse
+	21: {0, 2, 2, 2, 794, false},   // DeleteRecordsResponse
+	22: {0, 5, 2, 4, 796, false},   // InitProducerIdResponse
+	23: {2, 4, 4, 2, 806, false},   // OffsetForLeaderEpochResponse
+	24: {0, 5, 3, 4, 812, false},   // AddPartitionsToTxnResponse
+	25: {0, 4, 3, 2, 663, false},   // AddOffsetsToTxnResponse
+	26: {0, 5, 3, 4, 816, false},   // EndTxnResponse
+	27: {1, 2, 1, 1, 822, false},   // WriteTxnMarkersResponse
+	28: {0, 6, 3, 2, 826, false},   // TxnOffsetCommitResponse
+	29: {1, 3, 2, 4, 836, false},   // DescribeAclsResponse
+	30: {1, 3, 2, 2, 842, false},   // CreateAclsResponse
+	31: {1, 3, 2, 2, 856, false},   // DeleteAclsResponse
+	32: {1, 4, 4, 2, 874, false},   // DescribeConfigsResponse
+	33: {0, 2, 2, 2, 880, false},   // AlterConfigsResponse
+	34: {1, 2, 2, 2, 882, false},   // AlterReplicaLogDirsResponse
+	35: {1, 5, 2, 3, 896, false},   // DescribeLogDirsResponse
+	36: {0, 2, 2, 4, 899, true},    // SaslAuthenticateResponse
+	37: {0, 3, 2, 2, 906, false},   // CreatePartitionsResponse
+	38: {1, 3, 2, 11, 908, true},   // CreateDelegationTokenResponse
+	39: {1, 2, 2, 3, 919, false},   // RenewDelegationTokenResponse
+	40: {1, 2, 2, 3, 919, false},   // ExpireDelegationTokenResponse
+	41: {1, 3, 2, 3, 932, true},    // DescribeDelegationTokenResponse
+	42: {0, 3, 2, 2, 938, false},   // DeleteGroupsResponse
+	43: {0, 2, 2, 3, 945, false},   // ElectLeadersResponse
+	44: {0, 1, 1, 2, 880, false},   // IncrementalAlterConfigsResponse
+	45: {0, 1, 0, 5, 948, false},   // AlterPartitionReassignmentsResponse
+	46: {0, 0, 0, 4, 959, false},   // ListPartitionReassignmentsResponse
+	47: {0, 0, 127, 3, 965, false}, // OffsetDeleteResponse
+	48: {0, 1, 1, 4, 972, false},   // DescribeClientQuotasResponse
+	49: {0, 1, 1, 2, 979, false},   // AlterClientQuotasResponse
+	50: {0, 0, 0, 4, 987, false},   // DescribeUserScramCredentialsResponse
+	51: {0, 0, 0, 2, 906, false},   // AlterUserScramCredentialsResponse
+	52: {0, 2, 0, 3, 1001, false},  // VoteResponse
+	53: {0, 1, 1, 3, 1010, false},  // BeginQuorumEpochResponse
+	54: {0, 1, 1, 3, 1010, false},  // EndQuorumEpochResponse
+	55: {0, 2, 0, 4, 1033, false},  // DescribeQuorumResponse
+	56: {2, 3, 0, 3, 1046, false},  // AlterPartitionResponse
+	57: {0, 2, 0, 4, 1049, false},  // UpdateFeaturesResponse
+	58: {0, 0, 0, 2, 1053, true},   // EnvelopeResponse
+	59: {0, 1, 0, 4, 1064, true},   // FetchSnapshotResponse
+	60: {0, 2, 0, 8, 1073, false},  // DescribeClusterResponse
+	61: {0, 0, 0, 2, 1093, false},  // DescribeProducersResponse
+	62: {0, 4, 0, 3, 1095, false},  // BrokerRegistrationResponse
+	63: {0, 2, 0, 5, 1098, false},  // BrokerHeartbeatResponse
+	64: {0, 0, 0, 3, 940, false},   // UnregisterBrokerResponse
+	65: {0, 0, 0, 2, 1111, false},  // DescribeTransactionsResponse
+	66: {0, 2, 0, 4, 1116, false},  // ListTransactionsResponse
+	67: {0, 0, 0, 4, 1120, false},  // AllocateProducerIdsResponse
+	68: {0, 1, 0, 7, 1125, false},  // ConsumerGroupHeartbeatResponse
+	69: {0, 1, 0, 2, 1156, false},  // ConsumerGroupDescribeResponse
+	70: {0, 0, 0, 3, 940, false},   // ControllerRegistrationResponse
+	71: {0, 0, 0, 9, 1158, false},  // GetTelemetrySubscriptionsResponse
+	72: {0, 0, 0, 2, 663, false},   // PushTelemetryResponse
+	73: {0, 0, 0, 3, 1171, false},  // AssignReplicasToDirsResponse
+	74: {0, 1, 0, 3, 1176, false},  // ListConfigResourcesResponse
+	75: {0, 0, 0, 3, 1194, false},  // DescribeTopicPartitionsResponse
+	76: {1, 1, 0, 7, 1125, false},  // ShareGroupHeartbeatResponse
+	77: {1, 1, 0, 2, 1213, false},  // ShareGroupDescribeResponse
+	78: {1, 2, 0, 6, 1232, true},   // ShareFetchResponse
+	79: {1, 2, 0, 6, 1244, false},  // ShareAcknowledgeResponse
+	80: {0, 1, 0, 3, 940, false},   // AddRaftVoterResponse
+	81: {0, 0, 0, 3, 940, false},   // RemoveRaftVoterResponse
+	82: {0, 0, 0, 3, 1254, false},  // UpdateRaftVoterResponse
+	83: {0, 0, 0, 1, 1259, false},  // InitializeShareGroupStateResponse
+	84: {0, 0, 0, 1, 1268, false},  // ReadShareGroupStateResponse
+	85: {0, 1, 0, 1, 1259, false},  // WriteShareGroupStateResponse
+	86: {0, 0, 0, 1, 1259, false},  // DeleteShareGroupStateResponse
+	87: {0, 1, 0, 1, 1278, false},  // ReadShareGroupStateSummaryResponse
+	88: {0, 1, 0, 16, 1284, false}, // StreamsGroupHeartbeatResponse
+	89: {0, 1, 0, 2, 1349, false},  // StreamsGroupDescribeResponse
+	90: {0, 1, 0, 2, 1364, false},  // DescribeShareGroupOffsetsResponse
+	91: {0, 0, 0, 4, 1369, false},  // AlterShareGroupOffsetsResponse
+	92: {0, 0, 0, 4, 1377, false},  // DeleteShareGroupOffsetsResponse
+	93: {0, 0, 0, 3, 940, false},   // StreamsGroupTopologyDescriptionUpdateResponse
+	94: {0, 0, 0, 3, 940, false},   // UnregisterControllerResponse
 }
 
-var fields = [1385]field{
+var fields = [1381]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 12, 127, -1, 0, 0, 0},
@@ -335,27 +335,25 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 3, 127, 127, -1, 0, 0, 0},
 	{2, 3, 127, 127, -1, 0, 0, 0},
-	{1, 6, 127, 127, -1, 0, 0, 0},
-	{1, 6, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 2, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 146, 24},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 144, 24},
 	{4, 3, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 149, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 147, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4 | kindArray, 0, 127, 127, -1, 0, 0, 4},
 	{kindString, 4, 127, 127, -1, 0, 0, 0},
 	{8, 4, 127, 127, -1, 0, 0, 0},
 	{2, 4, 127, 127, -1, 0, 0, 0},
 	{1, 4, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 4, 127, 127, -1, 2, 153, 48},
-	{kindStruct | kindArray, 4, 127, 127, -1, 5, 155, 64},
+	{kindStruct | kindArray, 4, 127, 127, -1, 2, 151, 48},
+	{kindStruct | kindArray, 4, 127, 127, -1, 5, 153, 64},
 	{kindString, 0, 3, 127, -1, 0, 0, 0},
 	{8, 0, 3, 127, -1, 0, 0, 0},
 	{2, 0, 3, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 3, 127, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 3, 127, -1, 2, 151, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
@@ -367,17 +365,17 @@ var fields = [1385]field{
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{1, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 173, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 171, 56},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{4, 2, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 5, 127, -1, 0, 0, 0},
 	{16, 6, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 180, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 178, 40},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
@@ -385,7 +383,7 @@ var fields = [1385]field{
 	{4, 3, 127, 127, -1, 0, 0, 0},
 	{kindString, 3, 127, 127, -1, 0, 0, 0},
 	{kindString, 3, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 184, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 182, 64},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
@@ -400,74 +398,74 @@ var fields = [1385]field{
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 7, 202, 80},
-	{kindStruct | kindArray, 0, 127, 127, -1, 7, 195, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 7, 200, 80},
+	{kindStruct | kindArray, 0, 127, 127, -1, 7, 193, 56},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 0, -1, 0, 0, 16},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 211, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 209, 56},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{1, 3, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindStruct | kindArray, 0, 127, 127, -1, 2, 119, 32},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 217, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 215, 56},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 222, 48},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 220, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
 	{4 | kindArray, 0, 127, 127, -1, 0, 0, 4},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 1, 227, 32},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 228, 56},
+	{kindStruct | kindArray, 0, 127, 0, -1, 1, 225, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 226, 56},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 3, 127, 0, -1, 0, 0, 0},
 	{kindString, 3, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 234, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 232, 40},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 234, 40},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 232, 40},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{1, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 247, 40},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 250, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 245, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 248, 56},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4 | kindArray, 0, 127, 0, -1, 0, 0, 4},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 255, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 253, 40},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 257, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 255, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 1, 264, 4},
+	{kindStruct | kindArray, 0, 127, 127, -1, 1, 262, 4},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 265, 40},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 247, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 263, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 245, 40},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindStruct | kindArray, 0, 127, 127, -1, 2, 119, 32},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 271, 40},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 274, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 269, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 272, 56},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindStruct | kindArray, 0, 127, 0, -1, 1, 112, 24},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
@@ -477,8 +475,8 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 279, 32},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 281, 80},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 277, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 279, 80},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -488,57 +486,57 @@ var fields = [1385]field{
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{1, 2, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 8, 288, 72},
+	{kindStruct | kindArray, 0, 127, 127, -1, 8, 286, 72},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 296, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 294, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{16, 1, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 301, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 299, 40},
 	{kindString, 1, 127, 127, -1, 0, 0, 0},
 	{kindString, 1, 127, 127, -1, 0, 0, 0},
 	{2, 1, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 305, 48},
-	{kindStruct | kindArray, 1, 127, 127, -1, 3, 307, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 303, 48},
+	{kindStruct | kindArray, 1, 127, 127, -1, 3, 305, 48},
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{16, 1, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4 | kindArray, 0, 0, 127, -1, 0, 0, 4},
-	{kindStruct | kindArray, 1, 127, 127, -1, 2, 314, 32},
+	{kindStruct | kindArray, 1, 127, 127, -1, 2, 312, 32},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 316, 72},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 314, 72},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 321, 48},
-	{kindStruct | kindArray, 1, 127, 127, -1, 3, 307, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 319, 48},
+	{kindStruct | kindArray, 1, 127, 127, -1, 3, 305, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 1, 264, 16},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 326, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 1, 262, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 324, 48},
 	{4, 3, 127, 127, -1, 0, 0, 0},
 	{8, 3, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4 | kindArray, 0, 2, 127, -1, 0, 0, 4},
-	{kindStruct | kindArray, 3, 127, 127, -1, 2, 329, 24},
+	{kindStruct | kindArray, 3, 127, 127, -1, 2, 327, 24},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{16, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 331, 72},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 329, 72},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 337, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 335, 64},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 0, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 342, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 340, 32},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 0, -1, 0, 0, 0},
@@ -547,19 +545,19 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 127, -1, 2, 352, 0},
+	{kindStruct, 0, 127, 127, -1, 2, 350, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{16, 1, 127, 127, 0, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 354, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 352, 64},
 	{kindString, 0, 127, 0, 0, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 359, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 357, 48},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{1, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
@@ -570,8 +568,8 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 369, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 373, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 367, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 371, 32},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{16 | kindArray, 2, 127, 127, -1, 0, 0, 16},
@@ -598,14 +596,14 @@ var fields = [1385]field{
 	{kindString | kindArray, 0, 127, 0, -1, 0, 0, 16},
 	{kindString, 1, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 396, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 394, 48},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 369, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 373, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 367, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 371, 32},
 	{16, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -613,18 +611,18 @@ var fields = [1385]field{
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 1, 264, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 1, 262, 16},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 421, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 419, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 423, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 421, 48},
 	{1 | kindArray, 1, 127, 127, -1, 0, 0, 1},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindStruct | kindArray, 0, 127, 127, -1, 1, 112, 24},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 0, -1, 2, 429, 32},
+	{kindStruct, 0, 127, 0, -1, 2, 427, 32},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -635,9 +633,9 @@ var fields = [1385]field{
 	{1 | kindArray, 0, 127, 127, -1, 0, 0, 1},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 0, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 439, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 437, 48},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 442, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 440, 40},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -648,17 +646,17 @@ var fields = [1385]field{
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{1, 2, 127, 127, -1, 0, 0, 0},
 	{1, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 445, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 396, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 443, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 394, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 439, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 437, 48},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 459, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 457, 40},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{1, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 461, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 459, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
@@ -666,7 +664,7 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 468, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 466, 48},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -677,21 +675,21 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 468, 48},
-	{kindStruct, 0, 127, 127, -1, 2, 480, 0},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 466, 48},
+	{kindStruct, 0, 127, 127, -1, 2, 478, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 488, 24},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 486, 24},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 491, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 489, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 495, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 493, 16},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 497, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 495, 48},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
@@ -701,29 +699,29 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 501, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 499, 32},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 505, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 503, 64},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 511, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 509, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 421, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 419, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 234, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 232, 40},
 	{2 | kindArray, 0, 127, 127, -1, 0, 0, 2},
 	{2 | kindArray, 0, 127, 127, -1, 0, 0, 2},
 	{2 | kindArray, 0, 127, 127, -1, 0, 0, 2},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 517, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 515, 56},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 517, 56},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 521, 80},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 515, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 519, 80},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 7, 524, 168},
+	{kindStruct | kindArray, 0, 127, 127, -1, 7, 522, 168},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
@@ -736,22 +734,22 @@ var fields = [1385]field{
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 0, -1, 2, 531, 40},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
+	{kindStruct, 0, 127, 0, -1, 2, 529, 40},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 0, -1, 2, 533, 32},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 234, 40},
-	{kindStruct | kindArray, 0, 127, 0, -1, 3, 535, 40},
-	{kindStruct | kindArray, 0, 127, 0, -1, 3, 535, 40},
+	{kindStruct, 0, 127, 0, -1, 2, 531, 32},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 232, 40},
+	{kindStruct | kindArray, 0, 127, 0, -1, 3, 533, 40},
+	{kindStruct | kindArray, 0, 127, 0, -1, 3, 533, 40},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 558, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 556, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindStruct | kindArray, 0, 127, 127, -1, 2, 136, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
@@ -763,15 +761,15 @@ var fields = [1385]field{
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 565, 112},
-	{kindStruct, 0, 127, 127, -1, 6, 565, 0},
-	{kindStruct, 0, 127, 127, -1, 6, 565, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 571, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 573, 232},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 563, 112},
+	{kindStruct, 0, 127, 127, -1, 6, 563, 0},
+	{kindStruct, 0, 127, 127, -1, 6, 563, 0},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 569, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 571, 232},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 127, -1, 2, 575, 0},
+	{kindStruct, 0, 127, 127, -1, 2, 573, 0},
 	{4, 8, 127, 127, -1, 0, 0, 0},
 	{kindString, 8, 127, 0, -1, 0, 0, 0},
 	{4, 10, 127, 127, -1, 0, 0, 0},
@@ -781,19 +779,19 @@ var fields = [1385]field{
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{8, 2, 127, 127, -1, 0, 0, 0},
 	{8, 5, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 8, 127, 127, -1, 2, 581, 24},
+	{kindStruct | kindArray, 8, 127, 127, -1, 2, 579, 24},
 	{kindString, 8, 127, 0, -1, 0, 0, 0},
-	{kindStruct, 10, 127, 127, 0, 2, 583, 0},
+	{kindStruct, 10, 127, 127, 0, 2, 581, 0},
 	{kindString, 0, 12, 127, -1, 0, 0, 0},
 	{16, 13, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 8, 585, 88},
+	{kindStruct | kindArray, 0, 127, 127, -1, 8, 583, 88},
 	{4, 10, 127, 127, -1, 0, 0, 0},
 	{kindString, 10, 127, 127, -1, 0, 0, 0},
 	{4, 10, 127, 127, -1, 0, 0, 0},
 	{kindString, 10, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 593, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 591, 64},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 10, 127, 127, 0, 4, 596, 48},
+	{kindStruct | kindArray, 10, 127, 127, 0, 4, 594, 48},
 	{4, 12, 127, 127, -1, 0, 0, 0},
 	{8, 12, 127, 127, -1, 0, 0, 0},
 	{4, 12, 127, 127, -1, 0, 0, 0},
@@ -805,15 +803,15 @@ var fields = [1385]field{
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{8, 4, 127, 127, -1, 0, 0, 0},
 	{8, 5, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 12, 127, 127, 0, 2, 603, 0},
-	{kindStruct, 12, 127, 127, 1, 2, 605, 0},
-	{kindStruct, 12, 127, 127, 2, 2, 352, 0},
-	{kindStruct | kindArray, 4, 127, 0, -1, 2, 607, 24},
+	{kindStruct, 12, 127, 127, 0, 2, 601, 0},
+	{kindStruct, 12, 127, 127, 1, 2, 603, 0},
+	{kindStruct, 12, 127, 127, 2, 2, 350, 0},
+	{kindStruct | kindArray, 4, 127, 0, -1, 2, 605, 24},
 	{4, 11, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 12, 127, -1, 0, 0, 0},
 	{16, 13, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 11, 609, 160},
+	{kindStruct | kindArray, 0, 127, 127, -1, 11, 607, 160},
 	{4, 16, 127, 127, -1, 0, 0, 0},
 	{kindString, 16, 127, 127, -1, 0, 0, 0},
 	{4, 16, 127, 127, -1, 0, 0, 0},
@@ -821,17 +819,17 @@ var fields = [1385]field{
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{2, 7, 127, 127, -1, 0, 0, 0},
 	{4, 7, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 620, 64},
-	{kindStruct | kindArray, 16, 127, 127, 0, 4, 623, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 618, 64},
+	{kindStruct | kindArray, 16, 127, 127, 0, 4, 621, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{8, 1, 127, 127, -1, 0, 0, 0},
 	{8, 1, 127, 127, -1, 0, 0, 0},
 	{4, 4, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 632, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 630, 64},
 	{4, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 637, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 635, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -847,29 +845,29 @@ var fields = [1385]field{
 	{kindString, 0, 127, 12, -1, 0, 0, 0},
 	{16, 10, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 7, 645, 96},
+	{kindStruct | kindArray, 0, 127, 127, -1, 7, 643, 96},
 	{4, 8, 127, 127, -1, 0, 0, 0},
 	{4, 3, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 641, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 639, 48},
 	{kindString, 2, 127, 0, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 652, 80},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 650, 80},
 	{4, 8, 10, 127, -1, 0, 0, 0},
 	{2, 13, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 9, 127, -1, 0, 0, 0},
 	{16, 10, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 665, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 663, 16},
 	{4, 3, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 667, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 665, 64},
 	{4, 0, 7, 127, -1, 0, 0, 0},
 	{8, 0, 7, 127, -1, 0, 0, 0},
 	{4, 5, 7, 127, -1, 0, 0, 0},
 	{kindString, 0, 7, 0, -1, 0, 0, 0},
 	{2, 0, 7, 127, -1, 0, 0, 0},
 	{kindString, 0, 7, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 7, 127, -1, 5, 672, 48},
+	{kindStruct | kindArray, 0, 7, 127, -1, 5, 670, 48},
 	{4, 8, 127, 127, -1, 0, 0, 0},
 	{8, 8, 127, 127, -1, 0, 0, 0},
 	{4, 8, 127, 127, -1, 0, 0, 0},
@@ -877,14 +875,14 @@ var fields = [1385]field{
 	{2, 8, 127, 127, -1, 0, 0, 0},
 	{kindString, 8, 9, 127, -1, 0, 0, 0},
 	{16, 10, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 8, 127, 127, -1, 5, 679, 48},
+	{kindStruct | kindArray, 8, 127, 127, -1, 5, 677, 48},
 	{kindString, 8, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 8, 127, 127, -1, 3, 684, 64},
+	{kindStruct | kindArray, 8, 127, 127, -1, 3, 682, 64},
 	{2, 8, 127, 127, -1, 0, 0, 0},
 	{4, 3, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 7, 127, -1, 2, 677, 48},
+	{kindStruct | kindArray, 0, 7, 127, -1, 2, 675, 48},
 	{2, 2, 7, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 8, 127, 127, -1, 3, 687, 56},
+	{kindStruct | kindArray, 8, 127, 127, -1, 3, 685, 56},
 	{kindString, 4, 127, 127, -1, 0, 0, 0},
 	{4, 4, 127, 127, -1, 0, 0, 0},
 	{kindString, 4, 127, 127, -1, 0, 0, 0},
@@ -897,7 +895,7 @@ var fields = [1385]field{
 	{4, 0, 3, 127, -1, 0, 0, 0},
 	{kindString, 0, 3, 127, -1, 0, 0, 0},
 	{4, 0, 3, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 4, 127, 127, -1, 6, 694, 64},
+	{kindStruct | kindArray, 4, 127, 127, -1, 6, 692, 64},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 5, 127, 0, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
@@ -909,7 +907,7 @@ var fields = [1385]field{
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{1, 9, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 707, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 705, 56},
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 3, 127, 127, -1, 0, 0, 0},
@@ -917,7 +915,7 @@ var fields = [1385]field{
 	{2, 3, 127, 127, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 3, 127, 127, -1, 3, 721, 40},
+	{kindStruct | kindArray, 3, 127, 127, -1, 3, 719, 40},
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 5, 127, 0, -1, 0, 0, 0},
@@ -935,17 +933,17 @@ var fields = [1385]field{
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 732, 112},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 730, 112},
 	{4, 3, 127, 127, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 8, 738, 120},
+	{kindStruct | kindArray, 0, 127, 127, -1, 8, 736, 120},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 4, 127, 127, -1, 0, 0, 0},
 	{kindString, 5, 127, 127, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 748, 72},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 746, 72},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{2, 0, 127, 127, -1, 0, 0, 0},
@@ -955,11 +953,11 @@ var fields = [1385]field{
 	{2, 3, 127, 127, -1, 0, 0, 0},
 	{2, 3, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 757, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 755, 16},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 3, 127, 127, 0, 3, 760, 32},
+	{kindStruct | kindArray, 3, 127, 127, 0, 3, 758, 32},
 	{8, 3, 127, 127, 1, 0, 0, 0},
-	{kindStruct | kindArray, 3, 127, 127, 2, 3, 760, 32},
+	{kindStruct | kindArray, 3, 127, 127, 2, 3, 758, 32},
 	{1, 3, 127, 127, 3, 0, 0, 0},
 	{kindString, 5, 127, 127, -1, 0, 0, 0},
 	{kindString, 5, 127, 0, -1, 0, 0, 0},
@@ -973,56 +971,54 @@ var fields = [1385]field{
 	{2, 5, 127, 127, 0, 0, 0, 0},
 	{4, 5, 127, 127, -1, 0, 0, 0},
 	{2, 5, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 5, 127, 0, -1, 5, 770, 40},
+	{kindStruct | kindArray, 5, 127, 0, -1, 5, 768, 40},
 	{4, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 8, 775, 96},
+	{kindStruct | kindArray, 0, 127, 127, -1, 8, 773, 96},
 	{kindString, 0, 127, 6, -1, 0, 0, 0},
 	{16, 6, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 5, 127, 0, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 785, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 783, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 791, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 789, 32},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 794, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 792, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{8, 6, 127, 127, -1, 0, 0, 0},
-	{2, 6, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 804, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 800, 32},
 	{4, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 808, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 804, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 665, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 663, 16},
 	{kindString, 4, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 4, 127, 127, -1, 2, 812, 48},
+	{kindStruct | kindArray, 4, 127, 127, -1, 2, 808, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 4, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 4, 127, 127, -1, 2, 814, 48},
-	{kindStruct | kindArray, 0, 3, 127, -1, 2, 812, 48},
+	{kindStruct | kindArray, 4, 127, 127, -1, 2, 810, 48},
+	{kindStruct | kindArray, 0, 3, 127, -1, 2, 808, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{8, 5, 127, 127, -1, 0, 0, 0},
 	{2, 5, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 812, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 824, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 808, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 820, 40},
 	{kindString, 0, 5, 127, -1, 0, 0, 0},
 	{16, 6, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 665, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 663, 16},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 827, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 823, 64},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
@@ -1030,15 +1026,15 @@ var fields = [1385]field{
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 832, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 828, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 836, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 832, 64},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 844, 24},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 840, 24},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
@@ -1050,9 +1046,9 @@ var fields = [1385]field{
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 9, 848, 96},
+	{kindStruct | kindArray, 0, 127, 127, -1, 9, 844, 96},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 857, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 853, 48},
 	{kindString, 1, 127, 127, -1, 0, 0, 0},
 	{kindString, 1, 127, 0, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
@@ -1061,39 +1057,39 @@ var fields = [1385]field{
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 1, 127, 127, -1, 3, 862, 40},
+	{kindStruct | kindArray, 1, 127, 127, -1, 3, 858, 40},
 	{1, 3, 127, 127, -1, 0, 0, 0},
 	{kindString, 3, 127, 0, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 8, 865, 80},
+	{kindStruct | kindArray, 0, 127, 127, -1, 8, 861, 80},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 873, 72},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 869, 72},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 880, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 876, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 812, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 808, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 888, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 884, 40},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 892, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 888, 48},
 	{8, 4, 127, 127, -1, 0, 0, 0},
 	{8, 4, 127, 127, -1, 0, 0, 0},
 	{1, 5, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 3, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 894, 80},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 890, 80},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
@@ -1102,7 +1098,7 @@ var fields = [1385]field{
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 907, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 903, 40},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
@@ -1126,88 +1122,88 @@ var fields = [1385]field{
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 234, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 232, 40},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 10, 926, 160},
+	{kindStruct | kindArray, 0, 127, 127, -1, 10, 922, 160},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 3, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 939, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 935, 40},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 944, 24},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 940, 24},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 947, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 943, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 947, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 943, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4 | kindArray, 0, 127, 127, -1, 0, 0, 4},
 	{4 | kindArray, 0, 127, 127, -1, 0, 0, 4},
 	{4 | kindArray, 0, 127, 127, -1, 0, 0, 4},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 957, 88},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 953, 88},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 961, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 957, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 665, 8},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 663, 8},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 967, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 963, 40},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{kindStruct | kindArray, 0, 127, 127, -1, 2, 119, 32},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 972, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 968, 32},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 974, 56},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 970, 56},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindStruct | kindArray, 0, 127, 127, -1, 2, 119, 32},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 980, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 976, 48},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 985, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 981, 16},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 987, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 983, 64},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 995, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 991, 32},
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{kindString, 1, 127, 127, -1, 0, 0, 0},
 	{2, 1, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1000, 48},
-	{kindStruct | kindArray, 1, 127, 127, 0, 3, 1002, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 996, 48},
+	{kindStruct | kindArray, 1, 127, 127, 0, 3, 998, 40},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1008, 24},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1004, 24},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1012, 48},
-	{kindStruct | kindArray, 1, 127, 127, 0, 3, 1002, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1008, 48},
+	{kindStruct | kindArray, 1, 127, 127, 0, 3, 998, 40},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{16, 2, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
@@ -1219,19 +1215,19 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 1017, 56},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 1017, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 1013, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 1013, 56},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 8, 1022, 88},
+	{kindStruct | kindArray, 0, 127, 127, -1, 8, 1018, 88},
 	{kindString, 2, 127, 127, -1, 0, 0, 0},
 	{kindString, 2, 127, 127, -1, 0, 0, 0},
 	{2, 2, 127, 127, -1, 0, 0, 0},
 	{4, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 2, 127, 127, -1, 3, 1032, 48},
+	{kindStruct | kindArray, 2, 127, 127, -1, 3, 1028, 48},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 2, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1030, 48},
-	{kindStruct | kindArray, 2, 127, 127, -1, 2, 1035, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1026, 48},
+	{kindStruct | kindArray, 2, 127, 127, -1, 2, 1031, 40},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -1240,29 +1236,29 @@ var fields = [1385]field{
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{16, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 7, 1041, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 7, 1037, 56},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1048, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1044, 64},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 1, 127, -1, 3, 907, 40},
+	{kindStruct | kindArray, 0, 1, 127, -1, 3, 903, 40},
 	{kindBytes, 0, 127, 0, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 127, -1, 2, 352, 0},
-	{kindStruct, 0, 127, 127, 0, 2, 495, 0},
+	{kindStruct, 0, 127, 127, -1, 2, 350, 0},
+	{kindStruct, 0, 127, 127, 0, 2, 493, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{kindBytes, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 7, 1059, 96},
+	{kindStruct | kindArray, 0, 127, 127, -1, 7, 1055, 96},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1066, 48},
-	{kindStruct | kindArray, 1, 127, 127, 0, 3, 1002, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1062, 48},
+	{kindStruct | kindArray, 1, 127, 127, 0, 3, 998, 40},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -1274,7 +1270,7 @@ var fields = [1385]field{
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 5, 1072, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 5, 1068, 56},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -1285,11 +1281,11 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 1085, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 1081, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1091, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1087, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1095, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1091, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
@@ -1305,32 +1301,32 @@ var fields = [1385]field{
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 8, 1107, 104},
+	{kindStruct | kindArray, 0, 127, 127, -1, 8, 1103, 104},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1117, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1113, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 396, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 394, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 0, -1, 1, 1128, 32},
+	{kindStruct, 0, 127, 0, -1, 1, 1124, 32},
 	{16, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4 | kindArray, 0, 127, 127, -1, 0, 0, 4},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1136, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1132, 64},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
@@ -1339,8 +1335,8 @@ var fields = [1385]field{
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 127, -1, 1, 1139, 0},
-	{kindStruct, 0, 127, 127, -1, 1, 1139, 0},
+	{kindStruct, 0, 127, 127, -1, 1, 1135, 0},
+	{kindStruct, 0, 127, 127, -1, 1, 1135, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
@@ -1349,10 +1345,10 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 11, 1140, 184},
+	{kindStruct | kindArray, 0, 127, 127, -1, 11, 1136, 184},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 9, 1151, 112},
+	{kindStruct | kindArray, 0, 127, 127, -1, 9, 1147, 112},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
@@ -1363,17 +1359,17 @@ var fields = [1385]field{
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 665, 16},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 663, 16},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1171, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1167, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1173, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1169, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1178, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1174, 32},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -1387,18 +1383,18 @@ var fields = [1385]field{
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 9, 1183, 144},
+	{kindStruct | kindArray, 0, 127, 127, -1, 9, 1179, 144},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 1192, 80},
-	{kindStruct, 0, 127, 0, -1, 2, 429, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 1188, 80},
+	{kindStruct, 0, 127, 0, -1, 2, 427, 32},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
-	{kindStruct, 0, 127, 127, -1, 1, 1139, 0},
+	{kindStruct, 0, 127, 127, -1, 1, 1135, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
@@ -1406,10 +1402,10 @@ var fields = [1385]field{
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 7, 1201, 128},
+	{kindStruct | kindArray, 0, 127, 127, -1, 7, 1197, 128},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 9, 1208, 112},
+	{kindStruct | kindArray, 0, 127, 127, -1, 9, 1204, 112},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
@@ -1418,11 +1414,11 @@ var fields = [1385]field{
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 127, -1, 2, 495, 0},
+	{kindStruct, 0, 127, 127, -1, 2, 493, 0},
 	{kindBytes, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1219, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1215, 32},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 8, 1222, 104},
+	{kindStruct | kindArray, 0, 127, 127, -1, 8, 1218, 104},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -1431,39 +1427,39 @@ var fields = [1385]field{
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1230, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1232, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1226, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1228, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 127, -1, 2, 495, 0},
+	{kindStruct, 0, 127, 127, -1, 2, 493, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1242, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1238, 40},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 2, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1246, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1232, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1242, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1228, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 127, 0, 4, 1254, 0},
+	{kindStruct, 0, 127, 127, 0, 4, 1250, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 944, 24},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1261, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 940, 24},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1257, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 501, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 499, 32},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 1264, 64},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1270, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 1260, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1266, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
@@ -1472,13 +1468,13 @@ var fields = [1385]field{
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{4, 1, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 7, 1273, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1280, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 7, 1269, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 1276, 48},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 127, -1, 2, 533, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
+	{kindStruct, 0, 127, 127, -1, 2, 531, 0},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
@@ -1488,23 +1484,23 @@ var fields = [1385]field{
 	{4, 0, 0, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 1283, 32},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 0, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 1279, 32},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 2, 151, 48},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 3, 1285, 88},
+	{kindStruct | kindArray, 0, 127, 0, -1, 3, 1281, 88},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
 	{kindString | kindArray, 0, 127, 127, -1, 0, 0, 16},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 517, 56},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 517, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 515, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 515, 56},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 0, -1, 5, 1304, 120},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 153, 48},
+	{kindStruct | kindArray, 0, 127, 0, -1, 5, 1300, 120},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 151, 48},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
@@ -1513,12 +1509,12 @@ var fields = [1385]field{
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 0, -1, 2, 533, 32},
-	{kindStruct | kindArray, 0, 127, 127, -1, 2, 234, 40},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 535, 40},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 535, 40},
-	{kindStruct, 0, 127, 127, -1, 3, 1311, 0},
-	{kindStruct, 0, 127, 127, -1, 3, 1311, 0},
+	{kindStruct, 0, 127, 0, -1, 2, 531, 32},
+	{kindStruct | kindArray, 0, 127, 127, -1, 2, 232, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 533, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 533, 40},
+	{kindStruct, 0, 127, 127, -1, 3, 1307, 0},
+	{kindStruct, 0, 127, 127, -1, 3, 1307, 0},
 	{1, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 1, 127, 127, -1, 0, 0, 0},
 	{1, 1, 127, 127, -1, 0, 0, 0},
@@ -1527,25 +1523,25 @@ var fields = [1385]field{
 	{kindString | kindArray, 1, 127, 127, -1, 0, 0, 16},
 	{kindString | kindArray, 1, 127, 127, -1, 0, 0, 16},
 	{kindString, 1, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 1, 127, 127, -1, 6, 1329, 112},
-	{kindStruct, 1, 127, 127, -1, 6, 1329, 0},
-	{kindStruct, 1, 127, 127, -1, 6, 1329, 0},
-	{kindStruct | kindArray, 1, 127, 127, -1, 2, 1335, 48},
-	{kindStruct | kindArray, 1, 127, 127, -1, 2, 1337, 232},
+	{kindStruct | kindArray, 1, 127, 127, -1, 6, 1325, 112},
+	{kindStruct, 1, 127, 127, -1, 6, 1325, 0},
+	{kindStruct, 1, 127, 127, -1, 6, 1325, 0},
+	{kindStruct | kindArray, 1, 127, 127, -1, 2, 1331, 48},
+	{kindStruct | kindArray, 1, 127, 127, -1, 2, 1333, 232},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 0, 127, 0, -1, 2, 1309, 40},
-	{kindStruct | kindArray, 0, 127, 127, -1, 15, 1314, 352},
+	{kindStruct, 0, 127, 0, -1, 2, 1305, 40},
+	{kindStruct | kindArray, 0, 127, 127, -1, 15, 1310, 352},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct, 1, 127, 0, -1, 2, 1339, 56},
+	{kindStruct, 1, 127, 0, -1, 2, 1335, 56},
 	{1, 1, 127, 127, -1, 0, 0, 0},
 	{kindString, 1, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 12, 1341, 128},
+	{kindStruct | kindArray, 0, 127, 127, -1, 12, 1337, 128},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{8, 0, 127, 127, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
@@ -1554,26 +1550,26 @@ var fields = [1385]field{
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 6, 1355, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 6, 1351, 56},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1361, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1357, 64},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1364, 64},
-	{kindString, 0, 127, 127, -1, 0, 0, 0},
-	{16, 0, 127, 127, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 944, 24},
-	{4, 0, 127, 127, -1, 0, 0, 0},
-	{2, 0, 127, 127, -1, 0, 0, 0},
-	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1370, 64},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1360, 64},
 	{kindString, 0, 127, 127, -1, 0, 0, 0},
 	{16, 0, 127, 127, -1, 0, 0, 0},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 940, 24},
+	{4, 0, 127, 127, -1, 0, 0, 0},
+	{2, 0, 127, 127, -1, 0, 0, 0},
+	{kindString, 0, 127, 0, -1, 0, 0, 0},
+	{kindStruct | kindArray, 0, 127, 127, -1, 3, 1366, 64},
+	{kindString, 0, 127, 127, -1, 0, 0, 0},
+	{16, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
 	{4, 0, 127, 127, -1, 0, 0, 0},
 	{2, 0, 127, 127, -1, 0, 0, 0},
 	{kindString, 0, 127, 0, -1, 0, 0, 0},
-	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1377, 56},
+	{kindStruct | kindArray, 0, 127, 127, -1, 4, 1373, 56},
 }

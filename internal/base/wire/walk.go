@@ -13,13 +13,17 @@ const (
 	maxString   = 0x7fff    // bytes of a string, also where the length is a varint
 )
 
+// Small is a size at which no body can take more than 64 KiB beside 4 times
+// itself: no byte of it stands for more than 72 bytes of memory.
+const Small = 768
+
 // ErrMalformed is wrapped by every error about the shape of a frame or body.
 var ErrMalformed = errors.New("malformed")
 
 // Memory that kmsg takes besides array elements.
 const (
-	unknownTagMemory     = 64 // an entry of the map of unknown tags
-	nullableStringMemory = 16 // the string header behind the pointer
+	unknownTagMemory     = 144 // an entry of the map of unknown tags, with what the map grows by
+	nullableStringMemory = 16  // the string header behind the pointer
 )
 
 // message and field are rows of the generated table.
@@ -40,6 +44,9 @@ type field struct {
 	first    uint16 // children of a struct
 	memory   uint16 // heap bytes of one element or of the struct behind a pointer
 }
+
+// never marks a version that does not come.
+const never = 127
 
 // kind is a fixed width in bytes, or one of the constants, perhaps in an array.
 type kind uint8
@@ -164,7 +171,7 @@ func (w *walker) field(f *field) {
 	switch f.kind {
 	case kindString:
 		w.string(nullable)
-		if nullable {
+		if f.nullFrom != never { // kmsg has one pointer for all versions
 			w.total += nullableStringMemory
 		}
 	case kindBytes:

@@ -110,7 +110,7 @@ func (c *conn) waitFrame() (int, error) {
 			return size, err
 		case c.srv.stopping.Load():
 			return 0, errStopping
-		case c.q.outstanding() == 0:
+		case c.q.idleFor(c.idle.allowance):
 			return 0, err
 		}
 		c.idle.set = time.Time{}
@@ -193,14 +193,10 @@ func (c *conn) open(k *call) error {
 // frame and some more. Honest requests stay below it.
 func freeMemory(frame int) int64 { return 4*int64(frame) + 64<<10 }
 
-// smallBody is a size at which no body can exceed freeMemory: the densest
-// decoded form takes 64 bytes of memory for a byte of the wire.
-const smallBody = 1 << 10
-
 // decodeRequest decodes a body whose memory was bounded before. held is what
 // it took from the budget beyond freeMemory's bound.
 func decodeRequest(h wire.RequestHeader, body []byte, decode *budget) (req kmsg.Request, held int64, err error) {
-	if len(body) > smallBody {
+	if len(body) > wire.Small {
 		held, err = reserve(h, body, decode)
 		if err != nil {
 			return nil, 0, err

@@ -47,10 +47,11 @@ type queue struct {
 	readyBytes int64
 	// barrier is the call everything behind waits for. Invariant: it is in the
 	// ring and not ready.
-	barrier *call
-	drained bool // no more requests are read; what was started is still answered
-	ended   bool // the client sends no more; what is not ready is not wanted
-	closed  bool // nothing will be sent any more
+	barrier  *call
+	lastSent time.Time
+	drained  bool // no more requests are read; what was started is still answered
+	ended    bool // the client sends no more; what is not ready is not wanted
+	closed   bool // nothing will be sent any more
 }
 
 func newQueue() *queue {
@@ -144,15 +145,17 @@ func (q *queue) take(batch []*call) (calls []*call, ok bool) {
 func (q *queue) sent(bytes int64) {
 	q.mu.Lock()
 	q.readyBytes -= bytes
+	q.lastSent = time.Now()
 	q.mu.Unlock()
 	q.toRead.Signal()
 }
 
-// outstanding counts the calls that were not taken yet.
-func (q *queue) outstanding() int {
+// idleFor tells whether nothing is being served, and nothing was sent for so
+// long.
+func (q *queue) idleFor(allowance time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.n
+	return q.n == 0 && time.Since(q.lastSent) >= allowance
 }
 
 // drain says that no further request will be started here.
