@@ -1,0 +1,89 @@
+package api
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+)
+
+// DirState is a configured log directory as it is right now.
+type DirState struct {
+	Path    string // absolute
+	ID      kafka.DirID
+	Offline bool
+	// Total and Usable are bytes of the volume below; -1: not known.
+	Total, Usable int64
+	Cordoned      bool
+}
+
+// DirLister lists the configured log directories, in their order.
+type DirLister interface{ DirStates() []DirState }
+
+// describeLogDirs answers DescribeLogDirs: one result for each configured
+// directory, always.
+type describeLogDirs struct {
+	parts *partitions.Manager
+	dirs  DirLister
+}
+
+func (h describeLogDirs) serve(c Context, req *kmsg.DescribeLogDirsRequest) kmsg.Response {
+	resp := kmsg.NewPtrDescribeLogDirsResponse()
+	held := h.held(req)
+	for _, d := range h.dirs.DirStates() {
+		out := kmsg.NewDescribeLogDirsResponseDir()
+		out.Dir, out.TotalBytes, out.UsableBytes, out.IsCordoned = d.Path, d.Total, d.Usable, d.Cordoned
+		if d.Offline {
+			out.ErrorCode, out.TotalBytes, out.UsableBytes = int16(kerr.KafkaStorageError), -1, -1
+		} else {
+			out.Topics = held[d.ID]
+		}
+		resp.Dirs = append(resp.Dirs, out)
+	}
+	return resp
+}
+
+// held are the replicas that were asked for, by directory.
+func (h describeLogDirs) held(req *kmsg.DescribeLogDirsRequest) map[kafka.DirID][]kmsg.DescribeLogDirsResponseDirTopic {
+	all := h.parts.All()
+	if req.Topics != nil {
+		wanted := wantedReplicas(req)
+		all = slices.DeleteFunc(all, func(p *partitions.Partition) bool { return !wanted[p.Name] })
+	}
+	slices.SortFunc(all, func(a, b *partitions.Partition) int {
+		return cmp.Or(cmp.Compare(a.Name.Topic, b.Name.Topic), cmp.Compare(a.Name.Partition, b.Name.Partition))
+	})
+	held := map[kafka.DirID][]kmsg.DescribeLogDirsResponseDirTopic{}
+	for _, p := range all {
+		s := p.Status()
+		if s.Offline {
+			continue
+		}
+		topics := held[s.Dir]
+		if n := len(topics); n == 0 || topics[n-1].Topic != p.Name.Topic {
+			t := kmsg.NewDescribeLogDirsResponseDirTopic()
+			t.Topic = p.Name.Topic
+			topics = append(topics, t)
+		}
+		t := &topics[len(topics)-1]
+		t.Partitions = append(t.Partitions, kmsg.DescribeLogDirsResponseDirTopicPartition{
+			Partition: int32(p.Name.Partition), Size: s.Size, OffsetLag: max(int64(s.HighWatermark-s.LogEnd), 0),
+		})
+		held[s.Dir] = topics
+	}
+	return held
+}
+
+func wantedReplicas(req *kmsg.DescribeLogDirsRequest) map[kafka.TopicPartition]bool {
+	wanted := map[kafka.TopicPartition]bool{}
+	for i := range req.Topics {
+		for _, n := range req.Topics[i].Partitions {
+			wanted[kafka.TopicPartition{Topic: req.Topics[i].Topic, Partition: kafka.PartitionID(n)}] = true
+		}
+	}
+	return wanted
+}

@@ -1,0 +1,229 @@
+package partitions
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/core/replica"
+)
+
+// Publish follows metadata from one image to the next: it deletes replicas
+// whose topic or assignment is gone, makes new ones, and hands out roles and
+// configurations. It is called by one goroutine, for each image in order; the
+// first call also sets stray logs aside. When it returns, replicas serve in
+// their new roles.
+func (m *Manager) Publish(delta image.Delta, img *image.Image) {
+	m.image.Store(img)
+	for _, t := range delta.Deleted {
+		m.deleteTopic(t)
+	}
+	m.configure(&delta, img)
+	changed := m.changed(&delta, img)
+	for _, id := range changed {
+		if t, part, ok := img.PartitionByID(id); ok {
+			m.place(delta.Before, img, t, id, part)
+		}
+	}
+	if !m.started {
+		m.started = true
+		m.strays()
+	}
+}
+
+// changed are the partitions to look at. What brokers are and may do matters to
+// every partition we lead with followers, so all are looked at when one changed.
+func (m *Manager) changed(delta *image.Delta, img *image.Image) []kafka.TopicIDPartition {
+	list := delta.Partitions
+	if len(delta.Brokers) == 0 {
+		return list
+	}
+	seen := make(map[kafka.TopicIDPartition]bool, len(list))
+	for _, id := range list {
+		seen[id] = true
+	}
+	for _, p := range m.All() {
+		if _, part, ok := img.PartitionByID(p.ID); ok && len(part.Replicas) > 1 && !seen[p.ID] {
+			list = append(list[:len(list):len(list)], p.ID)
+		}
+	}
+	return list
+}
+
+// place makes sure that a partition has a replica here exactly if metadata says
+// so, and that it plays its role.
+func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.TopicIDPartition, part *image.Partition) {
+	m.mu.RLock()
+	p := m.byID[id]
+	m.mu.RUnlock()
+	wanted, assigned := part.DirOf(m.cfg.Self)
+	switch {
+	case !assigned && p != nil:
+		m.drop(p, false)
+		return
+	case !assigned:
+		return
+	case p == nil:
+		p = newPartition(m, kafka.TopicPartition{Topic: t.Name, Partition: id.Partition}, t.ID, m.policyOf(t.Name, img))
+		_, _, known := before.PartitionByID(id)
+		m.attach(p, wanted, m.started && !known)
+		m.add(p)
+	case p.dirNow() != wanted && m.cfg.Dirs.Online(p.dirNow()):
+		m.cfg.Assign.Assign(id, p.dirNow())
+	}
+	if err := p.assign(m.assignment(img, part)); err != nil {
+		m.cfg.Log.Error("replica cannot take its role", "topic", t.Name, "partition", int32(id.Partition), "err", err)
+	}
+}
+
+// attach finds or makes the log of a replica. A replica that cannot have one
+// stays offline and answers KAFKA_STORAGE_ERROR.
+//
+// A replica that has existed before is not made anew while a directory does not
+// work: its records may lie there (KIP-858).
+func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
+	if l, ok := m.loaded[p.Name]; ok && l.Topic == p.ID.Topic {
+		delete(m.loaded, p.Name)
+		l.Log.SetConfig(*p.Policy())
+		p.attach(l.Log, l.Dir, l.HighWatermark)
+		m.report(p, wanted)
+		return
+	}
+	target := wanted
+	if !m.cfg.Dirs.Online(wanted) {
+		if !fresh && m.cfg.Dirs.AnyOffline() {
+			return
+		}
+		target = kafka.DirID{}
+	}
+	m.setAside(p.Name)
+	log, dir, err := m.cfg.Dirs.Create(p.Name, p.ID.Topic, target, *p.Policy())
+	if err != nil {
+		m.cfg.Log.Error("replica cannot be made", "topic", p.Name.Topic, "partition", int32(p.Name.Partition), "err", err)
+		return
+	}
+	p.attach(log, dir, 0)
+	m.report(p, wanted)
+}
+
+// report tells the controller where a replica lies, if it believes otherwise.
+func (m *Manager) report(p *Partition, believed kafka.DirID) {
+	if dir := p.dirNow(); dir != believed {
+		m.cfg.Assign.Assign(p.ID, dir)
+	}
+}
+
+// strays sets aside what no partition of the first image has claimed.
+func (m *Manager) strays() {
+	for name := range maps.Clone(m.loaded) {
+		m.setAside(name)
+	}
+}
+
+// setAside makes room for another topic of the same name.
+func (m *Manager) setAside(name kafka.TopicPartition) {
+	l, ok := m.loaded[name]
+	if !ok {
+		return
+	}
+	delete(m.loaded, name)
+	m.cfg.Log.Warn("log is not in the metadata and is set aside", "topic", name.Topic, "partition", int32(name.Partition), "topic_id", l.Topic)
+	if err := m.cfg.Dirs.Stray(l.Log); err != nil {
+		m.cfg.Log.Error("stray log stays in place", "topic", name.Topic, "partition", int32(name.Partition), "err", err)
+	}
+}
+
+func (m *Manager) deleteTopic(t *image.Topic) {
+	for n := range t.Partitions.All() {
+		m.mu.RLock()
+		p := m.byID[kafka.TopicIDPartition{Topic: t.ID, Partition: n}]
+		m.mu.RUnlock()
+		if p != nil {
+			m.drop(p, true)
+		}
+	}
+}
+
+// drop ends a replica and deletes its log.
+func (m *Manager) drop(p *Partition, deleted bool) {
+	m.remove(p)
+	log := p.detach(deleted)
+	if log == nil {
+		return
+	}
+	if err := m.cfg.Dirs.Delete(log); err != nil {
+		m.cfg.Log.Error("log cannot be deleted", "topic", p.Name.Topic, "partition", int32(p.Name.Partition), "err", err)
+	}
+}
+
+func (m *Manager) assignment(img *image.Image, part *image.Partition) replica.Assigned {
+	a := replica.Assigned{Leader: part.Leader, LeaderEpoch: part.LeaderEpoch, Epoch: part.Epoch, ISR: part.ISR}
+	a.Replicas = make([]replica.Member, 0, len(part.Replicas))
+	for _, id := range part.Replicas {
+		member := replica.Member{Node: id, BrokerEpoch: kafka.NoBrokerEpoch}
+		if b, ok := img.Broker(id); ok {
+			member.BrokerEpoch, member.Active = b.Epoch, b.Active()
+		}
+		a.Replicas = append(a.Replicas, member)
+	}
+	return a
+}
+
+// configure hands out configurations that changed.
+func (m *Manager) configure(delta *image.Delta, img *image.Image) {
+	all := false
+	for _, r := range delta.Configs {
+		all = all || r == image.AllBrokers || r == image.BrokerOf(m.cfg.Self)
+	}
+	if all {
+		m.defaults = config.TopicDefaults(m.effective(img))
+		for _, p := range m.All() {
+			p.configure(m.policyOf(p.Name.Topic, img))
+		}
+		return
+	}
+	for _, r := range delta.Configs {
+		if r.Type == image.TopicResource {
+			m.configureTopic(r.Name, img)
+		}
+	}
+}
+
+func (m *Manager) configureTopic(name string, img *image.Image) {
+	t, ok := img.TopicNamed(name)
+	if !ok {
+		return
+	}
+	policy := m.policyOf(name, img)
+	for n := range t.Partitions.All() {
+		m.mu.RLock()
+		p := m.byID[kafka.TopicIDPartition{Topic: t.ID, Partition: n}]
+		m.mu.RUnlock()
+		if p != nil {
+			p.configure(policy)
+		}
+	}
+}
+
+// effective is the broker's configuration with what metadata changes of it.
+func (m *Manager) effective(img *image.Image) *config.Config {
+	return config.Layers{
+		Broker:  stored(img, image.Resource{Type: image.BrokerResource, Name: strconv.Itoa(int(m.cfg.Self))}),
+		Cluster: stored(img, image.AllBrokers),
+		Static:  m.cfg.Broker,
+	}.Effective()
+}
+
+func (m *Manager) policyOf(topic string, img *image.Image) config.LogConfig {
+	return m.defaults.Overlay(stored(img, image.TopicOf(topic)))
+}
+
+func stored(img *image.Image, r image.Resource) map[string]string {
+	c := img.Config(r)
+	if c.Len() == 0 {
+		return nil
+	}
+	return maps.Collect(c.All())
+}

@@ -1,0 +1,149 @@
+package partitions
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/replica"
+	"github.com/ottla/ottla/internal/edge/await"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+// Partition is one replica that this broker holds.
+type Partition struct {
+	Name kafka.TopicPartition
+	ID   kafka.TopicIDPartition
+
+	host   *Manager
+	policy atomic.Pointer[policy] // replaced whole
+
+	mu   sync.Mutex
+	core *replica.Core
+	out  replica.Effects // of the last step, used again
+	log  *storage.Log    // nil while offline, and once gone
+	gone bool            // the replica was deleted
+	dir  kafka.DirID
+	sync syncing
+
+	commits await.List // wait for the high watermark, a sync, or the low watermark
+	reads   await.List // consumers that wait for the high watermark
+	tails   await.List // followers that wait for the log end or the high watermark
+}
+
+func newPartition(host *Manager, name kafka.TopicPartition, topic kafka.TopicID, c config.LogConfig) *Partition {
+	p := &Partition{Name: name, ID: kafka.TopicIDPartition{Topic: topic, Partition: name.Partition}, host: host}
+	p.policy.Store(newPolicy(c))
+	return p
+}
+
+// Status is what a partition is at one moment.
+type Status struct {
+	Role          replica.Role
+	Leader        kafka.NodeID
+	LeaderEpoch   kafka.Epoch
+	HighWatermark kafka.Offset
+	LogStart      kafka.Offset
+	LogEnd        kafka.Offset
+	Size          int64 // bytes of segments
+	Dir           kafka.DirID
+	Offline       bool
+}
+
+// Status tells what the partition is right now.
+func (p *Partition) Status() Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Status{Dir: p.dir, Offline: p.log == nil, Leader: kafka.NoNode, LeaderEpoch: kafka.NoEpoch}
+	if p.core != nil {
+		s.Role, s.Leader, s.LeaderEpoch, s.HighWatermark = p.core.Role(), p.core.Leader(), p.core.LeaderEpoch(), p.core.HighWatermark()
+	}
+	if p.log != nil {
+		s.LogStart, s.LogEnd, s.Size = p.log.Start(), p.log.End(), p.log.Size()
+	}
+	return s
+}
+
+// Leader is who leads, in which epoch.
+func (p *Partition) Leader() (kafka.NodeID, kafka.Epoch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.core == nil {
+		return kafka.NoNode, kafka.NoEpoch
+	}
+	return p.core.Leader(), p.core.LeaderEpoch()
+}
+
+// online is nil while the log can be used. mu is held.
+func (p *Partition) online() error {
+	switch {
+	case p.gone:
+		return kerr.NotLeaderOrFollower
+	case p.log == nil:
+		return kerr.KafkaStorageError
+	}
+	return nil
+}
+
+// leads checks that the partition can be used, that the caller knows the same
+// leader epoch, and that we lead. mu is held.
+func (p *Partition) leads(current kafka.Epoch) error {
+	if err := p.online(); err != nil {
+		return err
+	}
+	if err := p.core.Fence(current); err != nil {
+		return err
+	}
+	return p.core.MustLead()
+}
+
+// step lets the core decide and collects whom the decision wakes. mu is held.
+func (p *Partition) step(ev replica.Event, w []*await.Parked) []*await.Parked {
+	p.core.Step(p.host.now(), ev, &p.out)
+	if p.out.Turned || p.out.HighWatermarkMoved || p.out.LowWatermarkMoved || p.out.ISRChanged {
+		w = p.commits.AppendTo(w)
+	}
+	if p.out.Turned || p.out.HighWatermarkMoved {
+		w = p.tails.AppendTo(p.reads.AppendTo(w))
+	}
+	return w
+}
+
+func poke(list []*await.Parked) {
+	for _, parked := range list {
+		parked.Poke()
+	}
+}
+
+// AwaitCommit has parked poked whenever something moves that Acked looks at.
+func (p *Partition) AwaitCommit(w *await.Watch) { p.enlist(&p.commits, w) }
+
+// AwaitData has parked poked whenever there may be more to read.
+func (p *Partition) AwaitData(r Reader, w *await.Watch) { p.enlist(p.readers(r), w) }
+
+func (p *Partition) readers(r Reader) *await.List {
+	if r.isFollower() {
+		return &p.tails
+	}
+	return &p.reads
+}
+
+func (p *Partition) enlist(l *await.List, w *await.Watch) {
+	p.mu.Lock()
+	l.Add(w)
+	p.mu.Unlock()
+}
+
+// ForgetCommit ends AwaitCommit.
+func (p *Partition) ForgetCommit(w *await.Watch) { p.delist(&p.commits, w) }
+
+// ForgetData ends AwaitData.
+func (p *Partition) ForgetData(r Reader, w *await.Watch) { p.delist(p.readers(r), w) }
+
+func (p *Partition) delist(l *await.List, w *await.Watch) {
+	p.mu.Lock()
+	l.Remove(w)
+	p.mu.Unlock()
+}

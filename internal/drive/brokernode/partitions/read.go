@@ -1,0 +1,157 @@
+package partitions
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/replica"
+	"github.com/ottla/ottla/internal/edge/await"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+// Reader is who reads, and up to where it may.
+type Reader struct {
+	// Follower is the replica that fetches; kafka.NoNode for a consumer.
+	Follower    kafka.NodeID
+	BrokerEpoch kafka.BrokerEpoch // the follower's; kafka.NoBrokerEpoch: not told
+	// Committed: only what transactions have committed (read_committed).
+	Committed bool
+}
+
+// Consumer reads everything below the high watermark.
+var Consumer = Reader{Follower: kafka.NoNode, BrokerEpoch: kafka.NoBrokerEpoch}
+
+func (r Reader) isFollower() bool { return r.Follower != kafka.NoNode }
+
+// Want is what a reader asks of one partition.
+type Want struct {
+	CurrentEpoch kafka.Epoch // the leader epoch the reader knows; kafka.NoEpoch: not told
+	Offset       kafka.Offset
+	// LastEpoch is the epoch of the last record a follower has.
+	LastEpoch kafka.Epoch
+	// LogStart is where a follower's log starts.
+	LogStart kafka.Offset
+	MaxBytes int
+	// AtLeastOne: a first batch that is larger than MaxBytes is given whole.
+	AtLeastOne bool
+}
+
+// Data is what a partition has for a reader.
+type Data struct {
+	HighWatermark, LastStable, LogStart kafka.Offset
+	// Records are whole batches, perhaps none; the caller closes them. The first
+	// batch holds the offset, so it may begin below it.
+	Records storage.Slice
+	// Aborted are the transactions among the records that a reader of committed
+	// records skips; never nil for one.
+	Aborted []storage.AbortedTxn
+	// Diverging is where the epoch that a follower names ends here, when its log
+	// is not a beginning of ours (KIP-595).
+	Diverging *Divergence
+	// Closed: the records lie in a segment that no longer grows.
+	Closed bool
+}
+
+// Divergence is an epoch and where it ends in the leader's log.
+type Divergence struct {
+	Epoch kafka.Epoch
+	End   kafka.Offset
+}
+
+// bounds is what a partition promises at one moment.
+type bounds struct {
+	log    *storage.Log
+	hw     kafka.Offset
+	reader Reader
+}
+
+// Read reads from a partition we lead. Errors carry a kerr code.
+func (p *Partition) Read(r Reader, w Want) (Data, error) {
+	at, err := p.admit(r, w)
+	if err != nil {
+		return Data{}, err
+	}
+	d := Data{HighWatermark: at.hw, LastStable: at.log.LastStable(at.hw), LogStart: at.log.Start()}
+	if d.Diverging, err = at.divergence(w); err != nil || d.Diverging != nil {
+		return d, err
+	}
+	below := at.below(d.LastStable)
+	d.Records, err = at.read(w, below)
+	d.Closed = d.Records.Len > 0 && w.Offset < at.log.ActiveSegment()
+	if err != nil || !r.Committed {
+		return d, err
+	}
+	d.Aborted, err = at.log.AbortedTxns(w.Offset, below)
+	if err != nil {
+		d.Records.Close()
+	}
+	if d.Aborted == nil {
+		d.Aborted = []storage.AbortedTxn{}
+	}
+	return d, err
+}
+
+// admit checks a reader and notes how far a follower has come.
+func (p *Partition) admit(r Reader, w Want) (bounds, error) {
+	var room [8]*await.Parked
+	p.mu.Lock()
+	err, wake := p.leads(w.CurrentEpoch), room[:0]
+	if err == nil && r.isFollower() {
+		wake, err = p.noteFollower(r, w, wake)
+	}
+	var at bounds
+	if err == nil {
+		at = bounds{p.log, p.core.HighWatermark(), r}
+	}
+	p.mu.Unlock()
+	poke(wake)
+	return at, err
+}
+
+// noteFollower lets the core know where a follower's log ends, unless its log
+// is not a beginning of ours. mu is held.
+func (p *Partition) noteFollower(r Reader, w Want, wake []*await.Parked) ([]*await.Parked, error) {
+	if d, err := (bounds{p.log, 0, r}).divergence(w); d != nil || err != nil {
+		return wake, err
+	}
+	if w.Offset < p.log.Start() || w.Offset > p.log.End() {
+		return wake, kerr.OffsetOutOfRange
+	}
+	wake = p.step(replica.Fetched{Node: r.Follower, BrokerEpoch: r.BrokerEpoch, Offset: w.Offset, LogStart: w.LogStart}, wake)
+	p.proposeISR()
+	return wake, p.out.Err
+}
+
+// divergence compares the last epoch of a follower with our history.
+func (b bounds) divergence(w Want) (*Divergence, error) {
+	if w.LastEpoch == kafka.NoEpoch {
+		return nil, nil
+	}
+	epoch, end := b.log.EpochEnd(w.LastEpoch)
+	switch {
+	case epoch == kafka.NoEpoch:
+		return nil, kerr.OffsetOutOfRange
+	case epoch < w.LastEpoch || end < w.Offset:
+		return &Divergence{epoch, end}, nil
+	}
+	return nil, nil
+}
+
+// below is where a reader's view ends: a follower sees the whole log.
+func (b bounds) below(lastStable kafka.Offset) kafka.Offset {
+	switch {
+	case b.reader.isFollower():
+		return b.log.End()
+	case b.reader.Committed:
+		return lastStable
+	}
+	return b.hw
+}
+
+// read gives nothing, without an error, between the bound and the log end: a
+// consumer may know an offset before it is committed here.
+func (b bounds) read(w Want, below kafka.Offset) (storage.Slice, error) {
+	if w.Offset >= below && w.Offset <= b.log.End() {
+		return storage.Slice{}, nil
+	}
+	return b.log.Read(w.Offset, w.MaxBytes, below, w.AtLeastOne)
+}

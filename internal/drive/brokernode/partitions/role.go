@@ -1,0 +1,169 @@
+package partitions
+
+import (
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/replica"
+	"github.com/ottla/ottla/internal/edge/await"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+// attach gives a new replica its log.
+func (p *Partition) attach(log *storage.Log, dir kafka.DirID, highWatermark kafka.Offset) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log, p.dir = log, dir
+	p.sync.synced = log.RecoveryPoint()
+	p.core = replica.New(replica.Config{
+		Self: p.host.cfg.Self, LagMax: p.host.lagMax, MinISR: p.Policy().MinInsyncReplicas,
+		HighWatermark: highWatermark, Log: replica.Extent{Start: log.Start(), End: log.End()},
+	})
+}
+
+func (p *Partition) dirNow() kafka.DirID {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.dir
+}
+
+// assign hands the replica what metadata says about it. A new leader epoch is
+// entered into the log's history before anybody can append in it.
+func (p *Partition) assign(a replica.Assigned) error {
+	var room [8]*await.Parked
+	p.mu.Lock()
+	if p.log == nil {
+		p.mu.Unlock()
+		return nil // offline: it keeps answering so, whatever its role
+	}
+	a.Log = replica.Extent{Start: p.log.Start(), End: p.log.End()}
+	ledBefore, oldEpoch := p.core.Role() == replica.Leading, p.core.LeaderEpoch()
+	var err error
+	if a.Leader == p.host.cfg.Self && a.LeaderEpoch > oldEpoch {
+		err = p.log.BecomeLeader(a.LeaderEpoch)
+	}
+	wake, turned := room[:0], false
+	if err == nil {
+		wake = p.step(a, wake)
+		turned = p.out.Turned
+	}
+	leadsNow, epoch := p.core.Role() == replica.Leading, p.core.LeaderEpoch()
+	p.mu.Unlock()
+	poke(wake)
+	if turned && ledBefore {
+		p.announceEnd(oldEpoch, false)
+	}
+	if turned && leadsNow {
+		p.announceBegin(epoch)
+	}
+	return err
+}
+
+func (p *Partition) announceBegin(epoch kafka.Epoch) {
+	if e := p.host.cfg.Elections[p.Name.Topic]; e != nil {
+		e.Elected(p.Name, epoch)
+	}
+}
+
+func (p *Partition) announceEnd(epoch kafka.Epoch, deleted bool) {
+	if e := p.host.cfg.Elections[p.Name.Topic]; e != nil {
+		e.Resigned(p.Name, epoch, deleted)
+	}
+}
+
+// configure changes the topic's configuration.
+func (p *Partition) configure(c config.LogConfig) {
+	var room [8]*await.Parked
+	p.policy.Store(newPolicy(c))
+	p.mu.Lock()
+	wake := room[:0]
+	if p.log != nil {
+		p.log.SetConfig(c)
+		wake = p.step(replica.Configured{MinISR: c.MinInsyncReplicas}, wake)
+	}
+	p.mu.Unlock()
+	poke(wake)
+}
+
+// detach ends the replica and gives its log up. What waits on it is answered.
+func (p *Partition) detach(deleted bool) *storage.Log {
+	log, led, epoch := p.stop(true)
+	if led {
+		p.announceEnd(epoch, deleted)
+	}
+	return log
+}
+
+// failed takes the replica out of service if it lies in the directory.
+func (p *Partition) failed(dir kafka.DirID) {
+	if p.dirNow() != dir {
+		return
+	}
+	if _, led, epoch := p.stop(false); led {
+		p.announceEnd(epoch, false)
+	}
+}
+
+func (p *Partition) stop(gone bool) (log *storage.Log, led bool, epoch kafka.Epoch) {
+	var room [8]*await.Parked
+	p.mu.Lock()
+	log = p.log
+	if log != nil {
+		led, epoch = p.core.Role() == replica.Leading, p.core.LeaderEpoch()
+	}
+	p.log, p.gone = nil, gone
+	wake := p.tails.AppendTo(p.reads.AppendTo(p.commits.AppendTo(room[:0])))
+	p.mu.Unlock()
+	poke(wake)
+	return log, led, epoch
+}
+
+// checkpoint is the high watermark to write down.
+func (p *Partition) checkpoint() (kafka.Offset, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.log == nil {
+		return 0, false
+	}
+	return p.core.HighWatermark(), true
+}
+
+func (p *Partition) trimmed() {
+	var room [8]*await.Parked
+	p.mu.Lock()
+	wake := room[:0]
+	if p.log != nil {
+		wake = p.step(replica.Trimmed{Start: p.log.Start()}, wake)
+	}
+	p.mu.Unlock()
+	poke(wake)
+}
+
+func (p *Partition) tick() {
+	var room [8]*await.Parked
+	p.mu.Lock()
+	wake := room[:0]
+	if p.log != nil {
+		wake = p.step(replica.Tick{}, wake)
+		p.proposeISR()
+	}
+	p.mu.Unlock()
+	poke(wake)
+}
+
+func (p *Partition) proposed(answer replica.Proposed) {
+	var room [8]*await.Parked
+	p.mu.Lock()
+	wake := room[:0]
+	if p.log != nil {
+		wake = p.step(answer, wake)
+	}
+	p.mu.Unlock()
+	poke(wake)
+}
+
+// proposeISR hands on the proposal of the last step. mu is held.
+func (p *Partition) proposeISR() {
+	if p.out.Propose != nil && p.host.cfg.ISR != nil {
+		p.host.cfg.ISR.Propose(p.ID, p.out.Propose)
+	}
+}

@@ -1,0 +1,92 @@
+package partitions
+
+import (
+	"math"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/replica"
+	"github.com/ottla/ottla/internal/edge/await"
+)
+
+// syncing is the group commit of topics with flush.messages: a sync starts when
+// none is running and takes with it all that arrived during the one before.
+//
+// A batch that a sync is due for becomes visible only with it: the core is told
+// of the new end afterwards, so neither producers nor consumers ever learn of
+// records that a crash could take away.
+type syncing struct {
+	running bool
+	// wanted is the end that a sync was asked for, synced what the disk holds.
+	// Invariant: synced < wanted only while running.
+	wanted, synced kafka.Offset
+}
+
+// due tells whether so many records are unsynced that a sync must cover end. A
+// duplicate must not be confirmed before its first copy is on disk.
+func (s *syncing) due(end kafka.Offset, every int64, duplicate bool) bool {
+	switch {
+	case every == math.MaxInt64:
+		return false
+	case duplicate:
+		return end > s.synced
+	}
+	return int64(end-max(s.wanted, s.synced)) >= every
+}
+
+// startSync asks for a sync up to end. mu is held.
+func (p *Partition) startSync(end kafka.Offset) {
+	p.sync.wanted = max(p.sync.wanted, end)
+	if !p.sync.running {
+		p.sync.running = true
+		p.host.work.Go(p.syncAll)
+	}
+}
+
+// visibleEnd is how much of the log the core may know of: while a sync runs,
+// not more than what the disk holds.
+func (p *Partition) visibleEnd(end kafka.Offset) kafka.Offset {
+	if p.sync.running {
+		return p.sync.synced
+	}
+	return end
+}
+
+// syncAll syncs until nothing is wanted. A log that fails takes its directory
+// offline by itself, which answers all who wait.
+func (p *Partition) syncAll() {
+	for more := true; more; {
+		p.mu.Lock()
+		log := p.log
+		p.mu.Unlock()
+		if log == nil {
+			break
+		}
+		end, err := log.Sync()
+		if err != nil {
+			break
+		}
+		more = p.syncedTo(end)
+	}
+	p.mu.Lock()
+	p.sync.running = false
+	p.mu.Unlock()
+}
+
+// syncedTo lets the core know what the disk holds, and tells whether more is
+// wanted. When nothing is, the rest of the log needs no sync to be visible.
+func (p *Partition) syncedTo(end kafka.Offset) bool {
+	var room [8]*await.Parked
+	p.mu.Lock()
+	p.sync.synced = max(p.sync.synced, end)
+	more := p.sync.wanted > p.sync.synced
+	if !more && p.log != nil {
+		p.sync.running, end = false, p.log.End()
+	}
+	wake := p.step(replica.Appended{End: end}, room[:0])
+	if !p.out.HighWatermarkMoved {
+		wake = p.commits.AppendTo(wake) // acks=1 waits for the sync alone
+	}
+	p.mu.Unlock()
+	poke(wake)
+	return more
+}
