@@ -23,6 +23,9 @@ type Config struct {
 	// the topic does not exist.
 	Partitions func() int32
 	Codec      batch.Codec // offsets.topic.compression.codec
+	// Controller and Topic create __consumer_offsets when it is first needed.
+	Controller Controller
+	Topic      Topic
 	Logger     *slog.Logger
 }
 
@@ -42,6 +45,7 @@ type Groups struct {
 	mu     sync.RWMutex
 	led    map[kafka.PartitionID]*partition
 	closed bool
+	making bool // MakeTopic is at work
 }
 
 // New makes a coordinator that leads nothing yet.

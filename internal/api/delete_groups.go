@@ -1,0 +1,44 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/group"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// deleteGroups answers DeleteGroups (KIP-229); version 3 has a message.
+type deleteGroups struct{ groups Coordinator }
+
+func (h deleteGroups) serve(_ Context, req *kmsg.DeleteGroupsRequest, reply func(kmsg.Response)) {
+	asked := make([]group.Request, len(req.Groups))
+	for i, id := range req.Groups {
+		asked[i] = &group.Delete{Call: group.Call{Group: id}}
+	}
+	gather(h.groups, asked, func() {
+		resp := kmsg.NewPtrDeleteGroupsResponse()
+		for _, a := range asked {
+			d := a.(*group.Delete)
+			resp.Groups = append(resp.Groups, kmsg.DeleteGroupsResponseGroup{
+				Group: d.Group, ErrorCode: int16(d.Err), ErrorMessage: whyNotDeleted(d),
+			})
+		}
+		reply(resp)
+	})
+}
+
+func whyNotDeleted(d *group.Delete) *string {
+	text := ""
+	switch d.Err {
+	case kerr.None:
+		return nil
+	case kerr.GroupIdNotFound:
+		text = fmt.Sprintf("Group %s not found.", d.Group)
+	case kerr.NonEmptyGroup:
+		text = fmt.Sprintf("Group %s has members.", d.Group)
+	default:
+		text = d.Err.String()
+	}
+	return &text
+}

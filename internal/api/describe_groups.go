@@ -1,0 +1,59 @@
+package api
+
+import (
+	"fmt"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/group"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// describeGroups answers DescribeGroups. A group that does not exist is an
+// error since version 6, before it is shown as Dead (KIP-1043).
+type describeGroups struct{ groups Coordinator }
+
+func (h describeGroups) serve(_ Context, req *kmsg.DescribeGroupsRequest, reply func(kmsg.Response)) {
+	asked := make([]group.Request, len(req.Groups))
+	for i, id := range req.Groups {
+		asked[i] = &group.Describe{Call: group.Call{Group: id}}
+	}
+	gather(h.groups, asked, func() {
+		resp := kmsg.NewPtrDescribeGroupsResponse()
+		for _, a := range asked {
+			resp.Groups = append(resp.Groups, describedGroup(req, a.(*group.Describe)))
+		}
+		reply(resp)
+	})
+}
+
+func describedGroup(req *kmsg.DescribeGroupsRequest, d *group.Describe) kmsg.DescribeGroupsResponseGroup {
+	out := kmsg.NewDescribeGroupsResponseGroup()
+	out.Group, out.ErrorCode = d.Group, int16(d.Err)
+	out.AuthorizedOperations = noOperations
+	switch {
+	case d.Err == kerr.GroupIdNotFound && req.Version < 6:
+		out.ErrorCode, out.State = 0, group.Dead.String()
+	case d.Err == kerr.GroupIdNotFound:
+		text := fmt.Sprintf("Group %s not found.", d.Group)
+		out.ErrorMessage, out.State = &text, group.Dead.String()
+		return out
+	case d.Err != kerr.None:
+		return out
+	default:
+		describeMembers(&out, &d.Reply)
+	}
+	if req.IncludeAuthorizedOperations {
+		out.AuthorizedOperations = allGroupOperations
+	}
+	return out
+}
+
+func describeMembers(out *kmsg.DescribeGroupsResponseGroup, d *group.Description) {
+	out.State, out.ProtocolType, out.Protocol = d.State.String(), d.ProtocolType, d.Protocol
+	for _, m := range d.Members {
+		out.Members = append(out.Members, kmsg.DescribeGroupsResponseGroupMember{
+			MemberID: m.ID, InstanceID: orNil(m.InstanceID), ClientID: m.ClientID, ClientHost: m.ClientHost,
+			ProtocolMetadata: m.Metadata, MemberAssignment: m.Assignment,
+		})
+	}
+}

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/group"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// The kinds of coordinators that FindCoordinator asks for.
+const (
+	groupCoordinator       = 0
+	transactionCoordinator = 1
+	shareCoordinator       = 2
+)
+
+// findCoordinator answers FindCoordinator: the leader of the partition of
+// __consumer_offsets that holds a group. The topic is created when it is first
+// asked for.
+type findCoordinator struct {
+	view   View
+	groups Coordinator
+}
+
+func (f findCoordinator) serve(c Context, req *kmsg.FindCoordinatorRequest) kmsg.Response {
+	resp := kmsg.NewPtrFindCoordinatorResponse()
+	if req.Version < 4 {
+		found := f.find(c, req.CoordinatorType, req.CoordinatorKey)
+		resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage
+		resp.NodeID, resp.Host, resp.Port = found.NodeID, found.Host, found.Port
+		return resp
+	}
+	for _, key := range req.CoordinatorKeys {
+		resp.Coordinators = append(resp.Coordinators, f.find(c, req.CoordinatorType, key))
+	}
+	return resp
+}
+
+func (f findCoordinator) find(c Context, kind int8, key string) kmsg.FindCoordinatorResponseCoordinator {
+	found := kmsg.NewFindCoordinatorResponseCoordinator()
+	found.Key, found.NodeID, found.Port = key, int32(kafka.NoNode), -1
+	node, err := f.coordinator(c.Conn.Listener, kind, key)
+	if err != nil {
+		found.ErrorCode, found.ErrorMessage = int16(kerr.Of(err)), kerr.Message(err)
+		return found
+	}
+	found.NodeID, found.Host, found.Port = int32(node.id), node.host, node.port
+	return found
+}
+
+// node is a broker as a client reaches it.
+type node struct {
+	id   kafka.NodeID
+	host string
+	port int32
+}
+
+// coordinator finds the coordinator of a key. The errors for what this release
+// lacks are of a kind that clients do not retry.
+func (f findCoordinator) coordinator(listener string, kind int8, key string) (node, error) {
+	switch kind {
+	case groupCoordinator:
+		return f.groupCoordinator(listener, key)
+	case transactionCoordinator:
+		return node{}, kerr.Errorf(kerr.InvalidRequest, "this release of ottla has no transactions: transactional id %q has no coordinator", key)
+	case shareCoordinator:
+		return node{}, kerr.Errorf(kerr.InvalidRequest, "this release of ottla has no share groups: key %q has no coordinator", key)
+	}
+	return node{}, kerr.Errorf(kerr.InvalidRequest, "%d is not a type of coordinator", kind)
+}
+
+func (f findCoordinator) groupCoordinator(listener, id string) (node, error) {
+	img := f.view.Image()
+	topic, ok := img.TopicNamed(kafka.ConsumerOffsetsTopic)
+	if !ok {
+		f.groups.MakeTopic()
+		return node{}, kerr.Errorf(kerr.CoordinatorNotAvailable, "%s is being created", kafka.ConsumerOffsetsTopic)
+	}
+	at := kafka.PartitionID(group.PartitionFor(id, int32(topic.Partitions.Len())))
+	if p, ok := topic.Partitions.Get(at); ok {
+		if e, ok := img.LeaderEndpoint(p, listener); ok {
+			return node{p.Leader, e.Host, int32(e.Port)}, nil
+		}
+	}
+	return node{}, kerr.Errorf(kerr.CoordinatorNotAvailable, "%s-%d has no leader on listener %s", kafka.ConsumerOffsetsTopic, at, listener)
+}

@@ -1,0 +1,86 @@
+package api
+
+import (
+	"math"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/group"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// offsetCommit answers OffsetCommit. Partitions that do not exist have an error
+// of their own, the others are committed.
+type offsetCommit struct {
+	view   View
+	groups Coordinator
+}
+
+func (h offsetCommit) serve(_ Context, req *kmsg.OffsetCommitRequest, reply func(kmsg.Response)) {
+	commit := &group.CommitOffsets{
+		Call:         group.Call{Group: req.Group},
+		Member:       group.Member{MemberID: req.MemberID, InstanceID: orEmpty(req.InstanceID), Generation: req.Generation},
+		UnknownGroup: kerr.IllegalGeneration,
+		Retention:    -1,
+	}
+	if req.Version >= 9 {
+		commit.UnknownGroup = kerr.GroupIdNotFound
+	}
+	if req.Version <= 4 && req.RetentionTimeMillis >= 0 {
+		commit.Retention = time.Duration(min(req.RetentionTimeMillis, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	}
+	if !addOffsets(h.view.Image(), req, commit) {
+		reply(commitResponse(req, commit)) // nothing left for the coordinator
+		return
+	}
+	h.groups.Submit(commit, func() { reply(commitResponse(req, commit)) })
+}
+
+// addOffsets adds all partitions of the request, in its order, and tells whether
+// one of them can be committed.
+func addOffsets(img *image.Image, req *kmsg.OffsetCommitRequest, commit *group.CommitOffsets) (some bool) {
+	n := 0
+	for i := range req.Topics {
+		n += len(req.Topics[i].Partitions)
+	}
+	commit.Offsets = make([]group.CommitOffset, 0, n)
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		topic := findTopic(img, req.Version >= 10, t.Topic, t.TopicID)
+		for _, p := range t.Partitions {
+			c := group.CommitOffset{
+				TopicPartition: kafka.TopicPartition{Topic: topic.name, Partition: kafka.PartitionID(p.Partition)},
+				Offset:         kafka.Offset(p.Offset), LeaderEpoch: kafka.NoEpoch,
+				Metadata: orEmpty(p.Metadata), Err: topic.partition(p.Partition),
+			}
+			if req.Version >= 6 {
+				c.LeaderEpoch = kafka.Epoch(p.LeaderEpoch)
+			}
+			some = some || c.Err == kerr.None
+			commit.Offsets = append(commit.Offsets, c)
+		}
+	}
+	return some || n == 0
+}
+
+func commitResponse(req *kmsg.OffsetCommitRequest, commit *group.CommitOffsets) kmsg.Response {
+	resp := kmsg.NewPtrOffsetCommitResponse()
+	resp.Topics = make([]kmsg.OffsetCommitResponseTopic, len(req.Topics))
+	next := 0
+	for i := range req.Topics {
+		t, out := &req.Topics[i], &resp.Topics[i]
+		out.Topic, out.TopicID = t.Topic, t.TopicID
+		out.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
+		for j, p := range t.Partitions {
+			code := commit.Offsets[next].Err
+			if code == kerr.None {
+				code = commit.Err // of the whole commit
+			}
+			out.Partitions[j] = kmsg.OffsetCommitResponseTopicPartition{Partition: p.Partition, ErrorCode: int16(code)}
+			next++
+		}
+	}
+	return resp
+}

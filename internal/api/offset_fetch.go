@@ -1,0 +1,153 @@
+package api
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/group"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// offsetFetch answers OffsetFetch: for one group before version 8, for several
+// since then.
+type offsetFetch struct {
+	view   View
+	groups Coordinator
+}
+
+func (h offsetFetch) serve(_ Context, req *kmsg.OffsetFetchRequest, reply func(kmsg.Response)) {
+	img := h.view.Image()
+	if req.Version < 8 {
+		fetch := oneGroup(req)
+		h.groups.Submit(fetch, func() { reply(oneGroupResponse(req, fetch)) })
+		return
+	}
+	fetches := make([]group.Request, len(req.Groups))
+	for i := range req.Groups {
+		fetches[i] = fetchOf(img, req, &req.Groups[i])
+	}
+	gather(h.groups, fetches, func() {
+		resp := kmsg.NewPtrOffsetFetchResponse()
+		for i := range req.Groups {
+			resp.Groups = append(resp.Groups, fetchedGroup(h.view.Image(), req, &req.Groups[i], fetches[i].(*group.FetchOffsets)))
+		}
+		reply(resp)
+	})
+}
+
+// oneGroup is the request of versions 1 to 7. No topics mean all of them since
+// version 2.
+func oneGroup(req *kmsg.OffsetFetchRequest) *group.FetchOffsets {
+	fetch := &group.FetchOffsets{
+		Call: group.Call{Group: req.Group}, Stable: req.RequireStable,
+		All: req.Topics == nil && req.Version >= 2,
+	}
+	for i := range req.Topics {
+		t := &req.Topics[i]
+		for _, p := range t.Partitions {
+			fetch.Offsets = append(fetch.Offsets, fetchAt(t.Topic, p))
+		}
+	}
+	return fetch
+}
+
+func fetchAt(topic string, p int32) group.FetchOffset {
+	return group.FetchOffset{TopicPartition: kafka.TopicPartition{Topic: topic, Partition: kafka.PartitionID(p)}}
+}
+
+func oneGroupResponse(req *kmsg.OffsetFetchRequest, fetch *group.FetchOffsets) kmsg.Response {
+	resp := kmsg.NewPtrOffsetFetchResponse()
+	if resp.ErrorCode = int16(fetch.Err); fetch.Err != kerr.None && req.Version >= 2 {
+		return resp
+	}
+	for _, topic := range byTopic(fetch.Offsets) {
+		out := kmsg.NewOffsetFetchResponseTopic()
+		out.Topic = topic[0].Topic
+		for i := range topic {
+			f := &topic[i]
+			code := f.Err
+			if fetch.Err != kerr.None { // version 1 has no place for it but here
+				f.Offset, code = kafka.NoOffset, fetch.Err
+			}
+			out.Partitions = append(out.Partitions, kmsg.OffsetFetchResponseTopicPartition{
+				Partition: int32(f.Partition), Offset: int64(f.Offset), LeaderEpoch: int32(f.LeaderEpoch),
+				Metadata: &f.Metadata, ErrorCode: int16(code),
+			})
+		}
+		resp.Topics = append(resp.Topics, out)
+	}
+	return resp
+}
+
+// byTopic cuts a list into runs of the same topic.
+func byTopic(offsets []group.FetchOffset) [][]group.FetchOffset {
+	var runs [][]group.FetchOffset
+	for from, i := 0, 0; i < len(offsets); i++ {
+		if i+1 == len(offsets) || offsets[i+1].Topic != offsets[from].Topic {
+			runs = append(runs, offsets[from:i+1])
+			from = i + 1
+		}
+	}
+	return runs
+}
+
+// fetchOf is one group of a request of version 8 and later.
+func fetchOf(img *image.Image, req *kmsg.OffsetFetchRequest, g *kmsg.OffsetFetchRequestGroup) *group.FetchOffsets {
+	fetch := &group.FetchOffsets{Call: group.Call{Group: g.Group}, Stable: req.RequireStable, All: g.Topics == nil}
+	for i := range g.Topics {
+		t := &g.Topics[i]
+		name, code := t.Topic, kerr.None
+		if req.Version >= 10 {
+			ref := findTopic(img, true, "", t.TopicID)
+			name, code = ref.name, ref.code
+		}
+		for _, p := range t.Partitions {
+			at := fetchAt(name, p)
+			at.Err = code
+			fetch.Offsets = append(fetch.Offsets, at)
+		}
+	}
+	return fetch
+}
+
+func fetchedGroup(img *image.Image, req *kmsg.OffsetFetchRequest, g *kmsg.OffsetFetchRequestGroup, fetch *group.FetchOffsets) kmsg.OffsetFetchResponseGroup {
+	out := kmsg.NewOffsetFetchResponseGroup()
+	out.Group, out.ErrorCode = g.Group, int16(fetch.Err)
+	switch {
+	case fetch.Err != kerr.None:
+	case fetch.All:
+		for _, topic := range byTopic(fetch.Offsets) {
+			ref := findTopic(img, false, topic[0].Topic, kafka.TopicID{})
+			if ref.known == nil && req.Version >= 10 {
+				continue // gone, so it has no id to be shown by
+			}
+			t := fetchedTopic(topic)
+			if t.Topic = ref.name; ref.known != nil {
+				t.TopicID = ref.known.ID
+			}
+			out.Topics = append(out.Topics, t)
+		}
+	default:
+		rest := fetch.Offsets
+		for i := range g.Topics {
+			n := len(g.Topics[i].Partitions)
+			t := fetchedTopic(rest[:n])
+			t.Topic, t.TopicID = g.Topics[i].Topic, g.Topics[i].TopicID
+			out.Topics = append(out.Topics, t)
+			rest = rest[n:]
+		}
+	}
+	return out
+}
+
+func fetchedTopic(offsets []group.FetchOffset) kmsg.OffsetFetchResponseGroupTopic {
+	t := kmsg.NewOffsetFetchResponseGroupTopic()
+	for i := range offsets {
+		f := &offsets[i]
+		t.Partitions = append(t.Partitions, kmsg.OffsetFetchResponseGroupTopicPartition{
+			Partition: int32(f.Partition), Offset: int64(f.Offset), LeaderEpoch: int32(f.LeaderEpoch),
+			Metadata: &f.Metadata, ErrorCode: int16(f.Err),
+		})
+	}
+	return t
+}
