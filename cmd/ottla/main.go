@@ -60,6 +60,7 @@ func newRootCmd() *cobra.Command {
 		RunE:          helpOrUnknown,
 	}
 	root.AddCommand(
+		newStorageCmd(),
 		newVersionCmd(),
 		newDumpLogCmd(),
 		newFaultCmd(),
