@@ -2,10 +2,12 @@ package api
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
@@ -22,16 +24,21 @@ type Forwarder interface {
 const forwardPatience = 30 * time.Second
 
 // ForwardRoutes are the APIs that a broker takes to the active controller: all
-// those of the controller's table that are marked, at the same versions.
-func ForwardRoutes(f Forwarder, controller []Route) []Route {
-	var routes []Route
+// those of the controller's table that are marked, at the same versions. Of
+// configurations the broker judges its part first.
+func ForwardRoutes(f Forwarder, self kafka.NodeID, controller []Route) []Route {
+	routes := PassedConfigRoutes(self, f)
 	for _, r := range controller {
-		if r.Forwarded {
+		if r.Forwarded && !serves(routes, r.Key) {
 			serve := forward{f, r.Key}.serve
 			routes = append(routes, raw(r.Key, r.Min, r.Max, serve).forwarded())
 		}
 	}
 	return routes
+}
+
+func serves(routes []Route, key int16) bool {
+	return slices.ContainsFunc(routes, func(r Route) bool { return r.Key == key })
 }
 
 type forward struct {

@@ -1,0 +1,42 @@
+package api
+
+import (
+	"context"
+	"net"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/drive/raftnode"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// Quorum serves the requests of voters, observers and, for DescribeQuorum, of
+// anybody.
+type Quorum interface {
+	Handle(ctx context.Context, from raftnode.RequestInfo, req kmsg.Request, reply func(kmsg.Response))
+}
+
+// QuorumRoutes are the APIs of the quorum, in the order of their keys. Fetch
+// begins at the first version that tells the epoch of the last record, without
+// which a replica's divergence cannot be found (KIP-595).
+func QuorumRoutes(q Quorum) []Route {
+	return []Route{
+		quorumRoute[kmsg.FetchRequest](q, 12, 18),
+		quorumRoute[kmsg.VoteRequest](q, 0, 2),
+		quorumRoute[kmsg.BeginQuorumEpochRequest](q, 0, 1),
+		quorumRoute[kmsg.EndQuorumEpochRequest](q, 0, 1),
+		quorumRoute[kmsg.DescribeQuorumRequest](q, 0, 2).forwarded(),
+		quorumRoute[kmsg.FetchSnapshotRequest](q, 0, 1),
+	}
+}
+
+func quorumRoute[T any, P body[T]](q Quorum, minVersion, maxVersion int16) Route {
+	return later(minVersion, maxVersion, func(c Context, req P, reply func(kmsg.Response)) {
+		q.Handle(c.Ctx, raftnode.RequestInfo{Listener: c.Conn.Listener}, req, reply)
+	}).on(OnController)
+}
+
+// OwnConn is how a node's requests to itself appear to its handlers.
+func OwnConn(listener string) *transport.ConnInfo {
+	return &transport.ConnInfo{Listener: listener, ClientHost: net.IPv4(127, 0, 0, 1).String(), Principal: "User:ANONYMOUS"}
+}

@@ -1,0 +1,227 @@
+package ctrlnode
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/controller"
+	"github.com/ottla/ottla/internal/core/image"
+)
+
+// quorumOfOne commits what is appended when commit is called, and keeps it.
+type quorumOfOne struct {
+	t        *testing.T
+	mu       sync.Mutex
+	end      kafka.Offset
+	pending  [][]byte
+	names    []string // of all records, in order
+	resigned []kafka.Epoch
+	img      *image.Image
+	node     *Node
+}
+
+func (q *quorumOfOne) Append(_ kafka.Epoch, framed [][]byte) (kafka.Offset, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.pending = append(q.pending, framed...)
+	q.end += kafka.Offset(len(framed))
+	return q.end, nil
+}
+
+func (q *quorumOfOne) LogEnd() kafka.Offset {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.end
+}
+
+func (q *quorumOfOne) Resign(epoch kafka.Epoch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.resigned = append(q.resigned, epoch)
+}
+
+// commit applies what is pending and tells the controller.
+func (q *quorumOfOne) commit() {
+	q.t.Helper()
+	q.mu.Lock()
+	var records []metarec.Message
+	for _, raw := range q.pending {
+		m, _, err := metarec.ReadMetadata(raw)
+		if err != nil {
+			q.t.Fatal(err)
+		}
+		records = append(records, m)
+		q.names = append(q.names, m.MessageName())
+	}
+	q.pending = nil
+	next, _, err := image.Apply(q.img, records)
+	if err != nil {
+		q.t.Fatal(err)
+	}
+	q.img = next
+	end := q.end
+	q.mu.Unlock()
+	q.node.Applied(end)
+}
+
+func (q *quorumOfOne) written() []string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Clone(q.names)
+}
+
+func standby(t *testing.T, idle time.Duration) *quorumOfOne {
+	t.Helper()
+	q := &quorumOfOne{t: t, img: image.Empty()}
+	q.node = New(Config{
+		Self: 1, Quorum: q, Bootstrap: controller.Bootstrap(image.LatestLevel), IdleInterval: idle, Log: slog.New(slog.DiscardHandler),
+		Settings: &controller.Settings{
+			Node: 1, ClusterID: "c", SessionTimeout: 9 * time.Second, DefaultPartitions: 1, DefaultReplication: 1,
+			Supported: []image.VersionRange{{Name: image.MetadataVersion, Min: int16(image.MinLevel), Max: int16(image.LatestLevel)}},
+		},
+	})
+	return q
+}
+
+func (q *quorumOfOne) lead(epoch kafka.Epoch) { q.node.Leader(1, epoch, q.img) }
+
+func registerBroker() Decide[controller.Registered] {
+	return func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Registered] {
+		return controller.RegisterBroker(img, soft, now, controller.Registration{
+			Broker: 7, ClusterID: "c", Incarnation: kafka.UUID{1}, Dirs: []kafka.DirID{{9, 15: 200}},
+			Endpoints: []image.Endpoint{{Name: "PLAINTEXT", Host: "h", Port: 1}},
+			Features:  []image.VersionRange{{Name: image.MetadataVersion, Min: int16(image.MinLevel), Max: int16(image.LatestLevel)}},
+		})
+	}
+}
+
+func TestANewClusterBeginsWithItsBootstrapRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 0)
+		defer q.node.Stop()
+		q.lead(1)
+		q.commit()
+		want := []string{"BeginTransactionRecord", "FeatureLevelRecord", "EndTransactionRecord"}
+		if got := q.written(); !slices.Equal(got, want) || q.img.Level() != image.LatestLevel {
+			t.Errorf("wrote %v, level %v", got, q.img.Level())
+		}
+		q.lead(2)
+		q.commit()
+		if got := q.written(); !slices.Equal(got, want) {
+			t.Errorf("the second epoch wrote %v more", got[len(want):])
+		}
+	})
+}
+
+func TestOnlyTheActiveControllerDecides(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 0)
+		defer q.node.Stop()
+		if _, err := Do(t.Context(), q.node, registerBroker()); !errors.Is(err, kerr.NotController) {
+			t.Errorf("standing by: %v", err)
+		}
+		q.lead(1)
+		q.commit()
+		answered := make(chan error, 1)
+		Submit(q.node, registerBroker(), func(_ controller.Registered, err error) { answered <- err })
+		q.node.Leader(2, 2, q.img)
+		if err := <-answered; !errors.Is(err, kerr.NotController) {
+			t.Errorf("leadership lost before the commit: %v", err)
+		}
+	})
+}
+
+func TestAReplyThatDoesNotComeInTimeIsUnknown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 0)
+		defer q.node.Stop()
+		q.lead(1)
+		q.commit()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := Do(ctx, q.node, registerBroker()); !errors.Is(err, kerr.RequestTimedOut) {
+			t.Errorf("answered %v", err)
+		}
+	})
+}
+
+func TestABrokerThatFallsSilentIsFencedAndANoOpShowsLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 500*time.Millisecond)
+		defer q.node.Stop()
+		q.lead(1)
+		q.commit()
+		Submit(q.node, registerBroker(), func(controller.Registered, error) {})
+		q.commit()
+		b, ok := q.img.Broker(7)
+		if !ok {
+			t.Fatal("not registered")
+		}
+		Submit(q.node, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
+			return controller.Heartbeat(img, soft, now, controller.Beat{Broker: 7, Epoch: b.Epoch, MetadataOffset: 1 << 40})
+		}, func(controller.Beaten, error) {})
+		q.commit()
+		if b, _ := q.img.Broker(7); b.Fenced {
+			t.Fatal("not unfenced")
+		}
+		time.Sleep(12 * time.Second)
+		q.commit()
+		if b, _ := q.img.Broker(7); !b.Fenced {
+			t.Error("silent for longer than its session and not fenced")
+		}
+		noOps := 0
+		for _, name := range q.written() {
+			if name == "NoOpRecord" {
+				noOps++
+			}
+		}
+		if noOps < 20 || noOps > 24 {
+			t.Errorf("%d NoOpRecords in 12 s at one each 500 ms", noOps)
+		}
+	})
+}
+
+func TestAControllerRegistersUntilTheImageHasIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked []*kmsg.ControllerRegistrationRequest
+		refuse := 2
+		r := NewRegistrar(Registration{Node: 1, Incarnation: kafka.UUID{5}, Listeners: []image.Endpoint{{Name: "CONTROLLER", Host: "h", Port: 9}}},
+			func(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
+				asked = append(asked, req.(*kmsg.ControllerRegistrationRequest))
+				resp := kmsg.NewPtrControllerRegistrationResponse()
+				if len(asked) <= refuse {
+					resp.ErrorCode = int16(kerr.NotController)
+				}
+				return resp, nil
+			}, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go r.Run(ctx)
+		r.Publish(image.Delta{}, image.Empty()) // no metadata.version yet: no record for it
+		synctest.Wait()
+		if len(asked) != 0 {
+			t.Fatal("asked before the cluster has a record for it")
+		}
+		img, _, err := image.Apply(image.Empty(), []metarec.Message{&metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: int16(image.LatestLevel)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Publish(image.Delta{}, img)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if len(asked) != 3 || asked[0].Listeners[0].Port != 9 {
+			t.Errorf("asked %d times", len(asked))
+		}
+	})
+}

@@ -1,0 +1,221 @@
+package metaview
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/image"
+)
+
+// ground is a quorum whose high watermark a test moves by hand.
+type ground struct {
+	mu        sync.Mutex
+	high      kafka.Offset
+	snapshots []*snapshotLog
+	refuse    error
+}
+
+func (g *ground) HighWatermark() kafka.Offset { return g.high }
+
+func (g *ground) CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, _ int64) (SnapshotWriter, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refuse != nil {
+		return nil, g.refuse
+	}
+	s := &snapshotLog{end: end, epoch: epoch}
+	g.snapshots = append(g.snapshots, s)
+	return s, nil
+}
+
+// snapshotLog keeps what was written into a snapshot.
+type snapshotLog struct {
+	end     kafka.Offset
+	epoch   kafka.Epoch
+	batches [][][]byte
+	frozen  bool
+	closed  bool
+}
+
+func (s *snapshotLog) Append(framed [][]byte) error {
+	s.batches = append(s.batches, slices.Clone(framed))
+	return nil
+}
+func (s *snapshotLog) Freeze() error { s.frozen = true; return nil }
+func (s *snapshotLog) Close() error  { s.closed = true; return nil }
+
+// seen is what a publisher was told: the number of topics after each image.
+type seen struct {
+	topics  []int
+	created []int
+	applied []kafka.Offset
+	faults  []error
+}
+
+func newTestView(g *ground, s *seen, policy SnapshotPolicy) *View {
+	return New(Config{
+		Quorum: g, Snapshots: policy, Log: slog.New(slog.DiscardHandler),
+		Publishers: []Publisher{{"test", func(d image.Delta, img *image.Image) {
+			s.topics = append(s.topics, img.Topics().Len())
+			s.created = append(s.created, len(d.Created))
+		}}},
+		Applied: func(end kafka.Offset) { s.applied = append(s.applied, end) },
+		Fault:   func(err error) { s.faults = append(s.faults, err) },
+	})
+}
+
+func framed(t *testing.T, records ...metarec.Message) [][]byte {
+	t.Helper()
+	var all [][]byte
+	for _, m := range records {
+		raw, err := metarec.AppendMetadata(nil, m, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, raw)
+	}
+	return all
+}
+
+func topic(n byte) *metarec.TopicRecord {
+	return &metarec.TopicRecord{Name: string('a' + rune(n)), TopicId: kafka.UUID{n + 1, 15: 200}}
+}
+
+func level() *metarec.FeatureLevelRecord {
+	return &metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: int16(image.LatestLevel)}
+}
+
+func commit(t *testing.T, v *View, base kafka.Offset, records ...metarec.Message) {
+	t.Helper()
+	v.Commit(Batch{Base: base, End: base + kafka.Offset(max(len(records), 1)), Epoch: 1, Records: framed(t, records...)})
+}
+
+func TestNothingIsPublishedBeforeTheViewHasCaughtUp(t *testing.T) {
+	g, s := &ground{high: 4}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 30})
+	commit(t, v, 0) // the leader's control record
+	commit(t, v, 1, level())
+	commit(t, v, 2, topic(0))
+	if len(s.topics) != 0 || v.Image().Topics().Len() != 0 {
+		t.Fatalf("published %v at offset 3 of 4", s.topics)
+	}
+	commit(t, v, 3, topic(1))
+	if !slices.Equal(s.topics, []int{2}) || !slices.Equal(s.created, []int{2}) {
+		t.Errorf("the first image has topics %v, its delta %v", s.topics, s.created)
+	}
+	commit(t, v, 4, topic(2))
+	if !slices.Equal(s.created, []int{2, 1}) || !slices.Equal(s.applied, []kafka.Offset{4, 5}) {
+		t.Errorf("then deltas %v, applied %v", s.created, s.applied)
+	}
+}
+
+func TestAControlRecordMovesTheEnd(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 30})
+	commit(t, v, 0)
+	commit(t, v, 1, level())
+	commit(t, v, 2)
+	if got := v.Image().Provenance().Offset; got != 2 || !slices.Equal(s.applied, []kafka.Offset{1, 2, 3}) {
+		t.Errorf("image at %d, applied %v", got, s.applied)
+	}
+}
+
+func TestAnOpenTransactionShowsNothingUntilItEnds(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 30})
+	commit(t, v, 0, level())
+	commit(t, v, 1, metarec.NewBeginTransactionRecord(), topic(0))
+	if v.Image().Topics().Len() != 0 {
+		t.Error("a topic of an open transaction shows")
+	}
+	commit(t, v, 3, topic(1), metarec.NewEndTransactionRecord())
+	if v.Image().Topics().Len() != 2 || s.created[len(s.created)-1] != 2 {
+		t.Errorf("after the end: %d topics, deltas %v", v.Image().Topics().Len(), s.created)
+	}
+}
+
+func TestALogThatCannotBeAppliedStopsTheViewForGood(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 30})
+	commit(t, v, 0, level())
+	v.Commit(Batch{Base: 1, End: 2, Records: [][]byte{{1, 99, 0}}})
+	commit(t, v, 2, topic(0))
+	if len(s.faults) != 1 || v.Image().Topics().Len() != 0 {
+		t.Errorf("faults %v, topics %d: a record was skipped", s.faults, v.Image().Topics().Len())
+	}
+}
+
+func TestASnapshotReplacesTheImage(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 30})
+	commit(t, v, 0, level())
+	commit(t, v, 1, topic(0))
+	v.Load(image.Provenance{Offset: 9, Epoch: 2}, func(yield func([][]byte, error) bool) {
+		_ = yield(framed(t, level()), nil) && yield(framed(t, topic(1), topic(2)), nil)
+	})
+	if _, ok := v.Image().TopicNamed("a"); ok || v.Image().Topics().Len() != 2 {
+		t.Errorf("the image still has what the snapshot lacks")
+	}
+	if s.applied[len(s.applied)-1] != 10 {
+		t.Errorf("applied %v", s.applied)
+	}
+	v.Load(image.Provenance{Offset: 19}, func(yield func([][]byte, error) bool) { yield(nil, errors.New("disk")) })
+	if len(s.faults) != 1 {
+		t.Errorf("faults %v after a snapshot that cannot be read", s.faults)
+	}
+}
+
+func TestASnapshotIsWrittenAfterEnoughBytesAndHoldsTheImage(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 30})
+	commit(t, v, 0, level())
+	commit(t, v, 1, topic(0))
+	v.Wait()
+	if len(g.snapshots) != 1 {
+		t.Fatalf("%d snapshots", len(g.snapshots))
+	}
+	w := g.snapshots[0]
+	if w.end != 2 || w.epoch != 1 || !w.frozen || !w.closed || len(w.batches) != 1 || len(w.batches[0]) != 2 {
+		t.Errorf("%+v", w)
+	}
+}
+
+func TestASnapshotIsWrittenAfterTheIntervalIfSomethingWasCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, s := &ground{high: 1}, &seen{}
+		v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 30, Interval: time.Hour})
+		commit(t, v, 0, level())
+		time.Sleep(2 * time.Hour)
+		commit(t, v, 1, topic(0))
+		v.Wait()
+		commit(t, v, 2, topic(1))
+		v.Wait()
+		if len(g.snapshots) != 1 {
+			t.Errorf("%d snapshots, want the one after the interval", len(g.snapshots))
+		}
+	})
+}
+
+func TestASnapshotWaitsForTheEndOfATransaction(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1})
+	commit(t, v, 0, level())
+	v.Wait()
+	commit(t, v, 1, metarec.NewBeginTransactionRecord(), topic(0))
+	v.Wait()
+	if len(g.snapshots) != 1 {
+		t.Fatalf("%d snapshots while a transaction is open", len(g.snapshots)-1)
+	}
+	commit(t, v, 3, metarec.NewEndTransactionRecord())
+	v.Wait()
+	if len(g.snapshots) != 2 || g.snapshots[1].end != 4 {
+		t.Errorf("%d snapshots after the end", len(g.snapshots))
+	}
+}
