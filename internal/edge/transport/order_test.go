@@ -218,6 +218,7 @@ func TestCloseAnswersWhatWasStarted(t *testing.T) {
 			release <- func() { echo(r, reply) }
 		}}})
 		c.send(1, about("t"))
+		synctest.Wait()
 		closed := make(chan error, 1)
 		go func() { closed <- s.Close(context.Background()) }()
 		synctest.Wait()
@@ -240,6 +241,7 @@ func TestCloseCutsWhatTakesTooLong(t *testing.T) {
 			r.Abandoned(func() { reply(None) })
 		}}})
 		c.send(1, about("t"))
+		synctest.Wait()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
 		if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {

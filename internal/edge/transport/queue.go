@@ -48,7 +48,7 @@ type queue struct {
 	// barrier is the call everything behind waits for. Invariant: it is in the
 	// ring and not ready.
 	barrier  *call
-	lastSent time.Time
+	lastSent   time.Time // when a reply was taken to be sent, or had been sent
 	drained  bool // no more requests are read; what was started is still answered
 	ended    bool // the client sends no more; what is not ready is not wanted
 	closed   bool // nothing will be sent any more
@@ -132,6 +132,7 @@ func (q *queue) take(batch []*call) (calls []*call, ok bool) {
 	if q.closed {
 		return nil, false
 	}
+	q.lastSent = time.Now()
 	for q.n > 0 && q.ring[q.head].ready {
 		batch = append(batch, q.ring[q.head])
 		q.ring[q.head] = nil
