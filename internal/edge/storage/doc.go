@@ -18,8 +18,9 @@
 //
 // Locks of a Log, always taken in this order:
 //
-//	writer  appends, truncation, deletion and the cleaner's swap, one at a time
-//	shape   readers hold it while they look positions up; what removes bytes
-//	        from files or files from the list takes it alone
-//	mu      the state in memory; never held over a call to the disk
+//	writer   appends, truncation, deletion and the cleaner's swap, one at a time
+//	syncing  one sync, or one truncation
+//	shape    readers hold it while they look positions up; what removes bytes
+//	         from files or files from the list takes it alone
+//	mu       the state in memory; never held over a call to the disk
 package storage

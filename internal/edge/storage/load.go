@@ -47,7 +47,8 @@ func (l *Log) load() error {
 	if err := vfs.MkdirAllSync(l.fs, l.folder.path(), 0o755); err != nil {
 		return err
 	}
-	if err := keepTopicID(l.fs, l.folder.path(), l.opt.TopicID); err != nil {
+	var err error
+	if l.topicID, err = keepTopicID(l.fs, l.folder.path(), l.opt.TopicID); err != nil {
 		return err
 	}
 	if err := l.finishInterrupted(); err != nil {

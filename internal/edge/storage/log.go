@@ -62,13 +62,14 @@ var ErrFailed = kerr.Errorf(kerr.KafkaStorageError, "an earlier write to this lo
 // goroutines; those that change it exclude each other. Offsets returned by a
 // getter may be old when another goroutine appends.
 type Log struct {
-	opt    Options
-	fs     vfs.FS
-	folder *folder
-	files  *Files
-	cfg    atomic.Pointer[config.LogConfig]
-	now    func() time.Time
-	random *rand.Rand // guarded by writer
+	opt     Options
+	fs      vfs.FS
+	folder  *folder
+	files   *Files
+	cfg     atomic.Pointer[config.LogConfig]
+	now     func() time.Time
+	topicID kafka.TopicID
+	random  *rand.Rand // guarded by writer
 
 	writer sync.Mutex
 	shape  sync.RWMutex
@@ -82,9 +83,6 @@ type Log struct {
 	producers producers
 	// recovery is the offset below which all is synced.
 	recovery kafka.Offset
-	// truncations counts truncations, so that a sync under way does not raise
-	// the recovery point over bytes that were written again.
-	truncations int
 	epochsSaved bool // the epoch file was synced with the present content
 	dirSaved    bool // the folder was synced since a file was made, renamed or removed
 
@@ -94,7 +92,7 @@ type Log struct {
 	firstDirtyMs  int64        // when the oldest append since SyncDue's last sync was made, 0 without
 	doomed        []doomed     // renamed to .deleted, waiting to be removed
 
-	syncing   sync.Mutex // one Sync at a time; taken after writer, before mu
+	syncing   sync.Mutex // one Sync at a time, and none beside a truncation; taken after writer, before shape
 	epochFile sync.Mutex // one writer of the epoch file; taken after syncing
 	failure   atomic.Pointer[error]
 	size      atomic.Int64 // bytes of all segments
@@ -243,3 +241,14 @@ func (l *Log) logger() *slog.Logger {
 	}
 	return l.opt.Logger.With("topic", l.opt.TP.Topic, "partition", int32(l.opt.TP.Partition))
 }
+
+// Fail makes the log refuse every change from now on, as when its directory has
+// failed elsewhere. OnError is not called.
+func (l *Log) Fail(err error) {
+	wrapped := fmt.Errorf("%w: %w", kerr.KafkaStorageError, err)
+	l.failure.CompareAndSwap(nil, &wrapped)
+}
+
+// TopicID is the id in the log's partition.metadata when it was opened; zero
+// when there is none.
+func (l *Log) TopicID() kafka.TopicID { return l.topicID }

@@ -41,7 +41,6 @@ func (l *Log) SyncSealed() error {
 // work is what one sync has to do.
 type work struct {
 	end         kafka.Offset
-	truncations int
 	segments    []*segment
 	epochs, dir bool // whether the epoch file and the folder are to be synced
 }
@@ -85,7 +84,7 @@ func (l *Log) isActive(s *segment) bool {
 func (l *Log) plan(sealed bool) work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := work{end: l.end, truncations: l.truncations, epochs: !l.epochsSaved, dir: !l.dirSaved}
+	w := work{end: l.end, epochs: !l.epochsSaved, dir: !l.dirSaved}
 	list := l.segments
 	if sealed {
 		w.end, list = l.active().base, list[:len(list)-1]
@@ -100,14 +99,10 @@ func (l *Log) plan(sealed bool) work {
 	return w
 }
 
-// synced raises the recovery point, unless the log was truncated meanwhile:
-// bytes may then lie below w.end that came after the sync.
 func (l *Log) synced(w work) kafka.Offset {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.truncations == w.truncations {
-		l.recovery = max(l.recovery, w.end)
-	}
+	l.recovery = max(l.recovery, w.end)
 	return l.recovery
 }
 

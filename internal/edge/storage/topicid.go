@@ -70,19 +70,16 @@ func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
 }
 
 // keepTopicID writes the topic id to a folder that has none, durably, and
-// refuses one that has another.
-func keepTopicID(f vfs.FS, dir string, want kafka.TopicID) error {
-	if want.IsZero() {
-		return nil
-	}
+// refuses one that has another. It gives the id that the folder has then.
+func keepTopicID(f vfs.FS, dir string, want kafka.TopicID) (kafka.TopicID, error) {
 	have, err := ReadTopicID(f, dir)
 	switch {
 	case err != nil:
-		return err
+		return have, err
+	case want.IsZero() || have == want:
+		return have, nil
 	case have.IsZero():
-		return vfs.WriteFileAtomic(f, filepath.Join(dir, PartitionMetadataFile), encodeTopicID(want))
-	case have != want:
-		return fmt.Errorf("%w: %s is of topic %s, wanted %s", ErrTopicID, dir, have, want)
+		return want, vfs.WriteFileAtomic(f, filepath.Join(dir, PartitionMetadataFile), encodeTopicID(want))
 	}
-	return nil
+	return have, fmt.Errorf("%w: %s is of topic %s, wanted %s", ErrTopicID, dir, have, want)
 }

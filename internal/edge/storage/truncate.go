@@ -22,6 +22,8 @@ func (l *Log) TruncateTo(end kafka.Offset) error {
 	if err := l.usable(); err != nil || end >= l.end {
 		return err
 	}
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	if end <= l.segments[0].base {
 		return l.fail("truncate", l.restart(end))
 	}
@@ -36,12 +38,19 @@ func (l *Log) TruncateFullyAndStartAt(o kafka.Offset) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	return l.fail("truncate", l.restart(o))
 }
 
-// lower tells the keeper of the recovery point that it falls.
+// lower lets the recovery point fall before the bytes above it go. syncing is
+// held, so that no sync raises it again meanwhile.
 func (l *Log) lower(to kafka.Offset) error {
-	if l.opt.BeforeTruncate == nil || to >= l.RecoveryPoint() {
+	l.mu.Lock()
+	falls := to < l.recovery
+	l.recovery = min(l.recovery, to)
+	l.mu.Unlock()
+	if !falls || l.opt.BeforeTruncate == nil {
 		return nil
 	}
 	return l.opt.BeforeTruncate(to)
@@ -71,8 +80,6 @@ func (l *Log) truncate(end kafka.Offset) error {
 	l.mu.Lock()
 	l.end = end
 	l.start = min(l.start, end)
-	l.recovery = min(l.recovery, end)
-	l.truncations++
 	l.epochs.truncateEnd(end)
 	l.mu.Unlock()
 	return l.settle()
@@ -235,7 +242,7 @@ func (l *Log) entriesBelow(x *index, n int, end kafka.Offset) (int, error) {
 
 // restart drops all segments and begins an empty one at o.
 func (l *Log) restart(o kafka.Offset) error {
-	if err := l.lower(min(o, l.RecoveryPoint())); err != nil {
+	if err := l.lower(o); err != nil {
 		return err
 	}
 	l.shape.Lock()
@@ -258,7 +265,6 @@ func (l *Log) restart(o kafka.Offset) error {
 	l.mu.Lock()
 	l.segments = []*segment{fresh}
 	l.start, l.end, l.recovery = o, o, o
-	l.truncations++
 	l.epochs = epochs{}
 	l.mu.Unlock()
 	return l.settle()

@@ -1,0 +1,126 @@
+package dirs
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+// Create makes the log of a new replica in the named directory, or, where id is
+// zero, in the one with the fewest logs, and tells which. A directory that
+// fails meanwhile goes offline; with a free choice the next one is tried.
+func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error) {
+	choice := d.emptiestFirst()
+	if !id.IsZero() {
+		dir := d.byID(id)
+		if dir == nil {
+			return nil, id, fmt.Errorf("%w: %s is none of ours", ErrDirOffline, id)
+		}
+		choice = []*directory{dir}
+	}
+	err := error(ErrDirOffline)
+	for _, dir := range choice {
+		var l *storage.Log
+		if l, err = d.createIn(dir, tp, topic, c); err == nil {
+			return l, dir.id, nil
+		}
+		if errors.Is(err, storage.ErrTopicID) || errors.Is(err, errThere) {
+			break
+		}
+	}
+	return nil, id, err
+}
+
+var errThere = errors.New("the log is there already")
+
+func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.TopicID, c config.LogConfig) (*storage.Log, error) {
+	dir.mu.Lock()
+	err := dir.err
+	if _, there := dir.logs[tp]; err == nil && there {
+		err = fmt.Errorf("create %s in %s: %w", folderName(tp), dir.path, errThere)
+	}
+	dir.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	if err := dir.checkpoints.forget(tp); err != nil {
+		d.fail(dir, err)
+		return nil, dir.offline()
+	}
+	opt := d.logOptions(dir, tp)
+	opt.TopicID, opt.Config = topic, c
+	l, err := storage.Open(opt)
+	if errors.Is(err, storage.ErrTopicID) {
+		return nil, err
+	}
+	if err != nil {
+		d.fail(dir, err)
+		return nil, dir.offline()
+	}
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	dir.logs[tp] = l
+	if dir.err != nil {
+		l.Fail(dir.err)
+	}
+	return l, nil
+}
+
+// emptiestFirst orders the directories that work by how many logs they hold.
+func (d *Dirs) emptiestFirst() []*directory {
+	type counted struct {
+		*directory
+		logs int
+	}
+	var list []counted
+	for _, dir := range d.list {
+		if dir.offline() == nil {
+			list = append(list, counted{dir, dir.count()})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b counted) int { return a.logs - b.logs })
+	out := make([]*directory, len(list))
+	for i, c := range list {
+		out[i] = c.directory
+	}
+	return out
+}
+
+// Delete takes a log out of service at once; its folder is renamed and removed
+// after file.delete.delay.ms.
+func (d *Dirs) Delete(l *storage.Log) error {
+	return d.setAside(l, deleteSuffix)
+}
+
+// Stray sets a log aside that the metadata does not know, for people to look
+// at. It is never removed.
+func (d *Dirs) Stray(l *storage.Log) error {
+	return d.setAside(l, straySuffix)
+}
+
+func (d *Dirs) setAside(l *storage.Log, suffix string) error {
+	dir := d.holder(l)
+	if dir == nil {
+		return fmt.Errorf("set %s aside: %w", l.Dir(), ErrDirOffline)
+	}
+	delay := l.Config().FileDeleteDelayMs
+	path := filepath.Join(dir.path, asideName(l.TP(), suffix))
+	if err := l.Rename(path); err != nil {
+		return err
+	}
+	err := l.Close(false)
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	if dir.logs[l.TP()] == l {
+		delete(dir.logs, l.TP())
+	}
+	if suffix == deleteSuffix {
+		dir.doomed = append(dir.doomed, doomed{path, d.opt.Now().Add(millis(delay))})
+	}
+	return err
+}

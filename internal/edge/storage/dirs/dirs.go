@@ -1,0 +1,229 @@
+package dirs
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+// Names of the checkpoints in the root of a log directory.
+const (
+	RecoveryPointFile = "recovery-point-offset-checkpoint"
+	LogStartFile      = "log-start-offset-checkpoint"
+	HighWatermarkFile = "replication-offset-checkpoint"
+	CleanerFile       = "cleaner-offset-checkpoint"
+)
+
+// ErrDirOffline says that the directory of a log has failed. It answers with
+// KAFKA_STORAGE_ERROR; the directory stays offline until the process restarts.
+var ErrDirOffline = kerr.Errorf(kerr.KafkaStorageError, "the log directory is offline")
+
+// Options are what loading the logs of a broker needs.
+type Options struct {
+	// Config holds for every log until its topic's settings are known.
+	Config  config.LogConfig
+	Threads int // logs of one directory that are opened at the same time
+	Files   *storage.Files
+	Now     func() time.Time
+	Logger  *slog.Logger
+	// ProducerExpiry is producer.id.expiration.ms.
+	ProducerExpiry time.Duration
+	// OnFailed is told once of each directory that fails after loading. It is
+	// called from a goroutine of its own.
+	OnFailed func(id kafka.DirID, path string, err error)
+	Every    Intervals
+}
+
+// LoadedLog is a log that was found when the directories were loaded.
+type LoadedLog struct {
+	Name          kafka.TopicPartition
+	Topic         kafka.TopicID // zero: the folder does not say
+	Dir           kafka.DirID
+	Log           *storage.Log
+	HighWatermark kafka.Offset // as checkpointed, within the log
+}
+
+// Dirs are the log directories of a broker. Its methods may be called from many
+// goroutines.
+type Dirs struct {
+	opt     Options
+	fs      vfs.FS
+	claimed *Claimed
+	list    []*directory
+
+	work    sync.WaitGroup // goroutines of Run and of callbacks
+	closing sync.Once
+}
+
+// directory is one log directory and the logs in it.
+type directory struct {
+	path  string
+	id    kafka.DirID
+	clean bool // the marker of a clean shutdown was there, or loading has finished
+	boot  bool // see storage.SameBoot
+
+	mu     sync.Mutex
+	err    error // why it is offline
+	logs   map[kafka.TopicPartition]*storage.Log
+	doomed []doomed // folders that wait for their removal
+
+	checkpoints checkpoints
+}
+
+type doomed struct {
+	path string
+	at   time.Time
+}
+
+func (d *directory) offline() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.err
+}
+
+func (d *directory) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.logs)
+}
+
+// all gives the logs of a directory that works, ordered by name.
+func (d *directory) all() []*storage.Log {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Values(d.logs), func(a, b *storage.Log) int { return compareTP(a.TP(), b.TP()) })
+}
+
+func compareTP(a, b kafka.TopicPartition) int {
+	return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
+}
+
+// Loaded gives the logs that were found, ordered by name.
+func (d *Dirs) Loaded() []LoadedLog {
+	var out []LoadedLog
+	for _, dir := range d.list {
+		for _, l := range dir.all() {
+			out = append(out, LoadedLog{
+				Name: l.TP(), Topic: l.TopicID(), Dir: dir.id, Log: l,
+				HighWatermark: max(min(dir.checkpoints.highWatermark(l.TP()), l.End()), l.Start()),
+			})
+		}
+	}
+	slices.SortFunc(out, func(a, b LoadedLog) int { return compareTP(a.Name, b.Name) })
+	return out
+}
+
+// Online tells whether a directory is one of ours and works.
+func (d *Dirs) Online(id kafka.DirID) bool {
+	dir := d.byID(id)
+	return dir != nil && dir.offline() == nil
+}
+
+// AnyOffline tells whether a configured directory does not work.
+func (d *Dirs) AnyOffline() bool {
+	return slices.ContainsFunc(d.list, func(dir *directory) bool { return dir.offline() != nil })
+}
+
+// OnlineIDs are the ids of the directories that work, ordered as registrations
+// have them.
+func (d *Dirs) OnlineIDs() []kafka.DirID {
+	var ids []kafka.DirID
+	for _, dir := range d.list {
+		if dir.offline() == nil {
+			ids = append(ids, dir.id)
+		}
+	}
+	slices.SortFunc(ids, kafka.UUID.Compare)
+	return ids
+}
+
+func (d *Dirs) byID(id kafka.DirID) *directory {
+	for _, dir := range d.list {
+		if dir.id == id && !id.IsZero() {
+			return dir
+		}
+	}
+	return nil
+}
+
+// holder is the directory that a log lies in.
+func (d *Dirs) holder(l *storage.Log) *directory {
+	root := filepath.Dir(l.Dir())
+	for _, dir := range d.list {
+		if filepath.Clean(dir.path) == root {
+			return dir
+		}
+	}
+	return nil
+}
+
+// fail takes a directory offline, once: all its logs refuse to change, and who
+// registered is told. It never blocks, as a log calls it that was just writing.
+func (d *Dirs) fail(dir *directory, err error) {
+	dir.mu.Lock()
+	first := dir.err == nil
+	if first {
+		dir.err = fmt.Errorf("log directory %s failed: %w", dir.path, err)
+	}
+	logs := slices.Collect(maps.Values(dir.logs))
+	failed := dir.err
+	dir.mu.Unlock()
+	if !first {
+		return
+	}
+	for _, l := range logs {
+		l.Fail(failed)
+	}
+	d.opt.Logger.Error("log directory is offline until the next start", "dir", dir.path, "id", dir.id, "error", err)
+	d.work.Go(func() {
+		// What was not synced is unknown from here on, so the next start must
+		// not take it for whole. The note may be as unreachable as the rest.
+		if err := storage.ForgetBoot(d.fs, dir.path); err != nil {
+			d.opt.Logger.Debug("boot note stays", "dir", dir.path, "error", err)
+		}
+		if d.opt.OnFailed != nil {
+			d.opt.OnFailed(dir.id, dir.path, failed)
+		}
+	})
+}
+
+// Info describes a directory for DescribeLogDirs and for people.
+type Info struct {
+	Path string
+	ID   kafka.DirID
+	Err  error // why it is offline, or nil
+	// Total and Usable are the bytes of its volume; -1 when they are not known.
+	Total, Usable int64
+	Logs          []*storage.Log
+}
+
+// Describe tells about every directory, in the order of log.dirs.
+func (d *Dirs) Describe() []Info {
+	out := make([]Info, len(d.list))
+	for i, dir := range d.list {
+		out[i] = Info{Path: dir.path, ID: dir.id, Err: dir.offline(), Total: -1, Usable: -1}
+		if out[i].Err != nil {
+			continue
+		}
+		out[i].Logs = dir.all()
+		if total, usable, err := d.fs.Space(dir.path); err == nil {
+			out[i].Total, out[i].Usable = total, usable
+		}
+	}
+	return out
+}

@@ -1,0 +1,219 @@
+package dirs
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+func isDamaged(err error) bool { return errors.Is(err, storage.ErrBadCheckpoint) }
+
+// Load opens every log in the claimed log directories. A directory in which
+// something cannot be read goes offline; the error is for what must stop the
+// node: a folder that is no partition, a partition that is there twice, or no
+// directory that works.
+func Load(c *Claimed, opt Options) (*Dirs, error) {
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opt.Files == nil {
+		opt.Files = storage.NewFiles(math.MaxInt)
+	}
+	opt.Threads = max(opt.Threads, 1)
+	d := &Dirs{opt: opt, fs: c.fs, claimed: c}
+	for _, from := range c.Directories {
+		if from.Logs {
+			d.list = append(d.list, d.directory(from))
+		}
+	}
+	if err := d.load(); err != nil {
+		d.abandon()
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Dirs) directory(from *Directory) *directory {
+	dir := &directory{
+		path: from.Path, id: from.ID,
+		logs:        map[kafka.TopicPartition]*storage.Log{},
+		checkpoints: checkpoints{fs: d.fs, root: from.Path},
+	}
+	if from.Err != nil {
+		dir.err = fmt.Errorf("log directory %s cannot be used: %w", from.Path, from.Err)
+		d.opt.Logger.Error("log directory is offline", "dir", from.Path, "error", from.Err)
+	}
+	return dir
+}
+
+func (d *Dirs) load() error {
+	fatal := make([]error, len(d.list))
+	var loading sync.WaitGroup
+	for i, dir := range d.list {
+		if dir.offline() == nil {
+			loading.Go(func() { fatal[i] = d.loadDirectory(dir) })
+		}
+	}
+	loading.Wait()
+	if err := errors.Join(fatal...); err != nil {
+		return err
+	}
+	if err := d.refuseDoubles(); err != nil {
+		return err
+	}
+	if len(d.OnlineIDs()) == 0 {
+		return fmt.Errorf("no log directory works: %w", d.list[0].offline())
+	}
+	return nil
+}
+
+// loadDirectory opens the logs of one directory. The error it returns is fatal;
+// a disk that cannot be read only takes the directory offline.
+func (d *Dirs) loadDirectory(dir *directory) error {
+	began := time.Now()
+	names, fatal, err := d.scan(dir)
+	if fatal != nil {
+		return fatal
+	}
+	if err == nil {
+		err = d.prepare(dir)
+	}
+	if err == nil {
+		err = d.openAll(dir, names)
+	}
+	if err == nil {
+		err = storage.RecordBoot(d.fs, dir.path)
+	}
+	if err != nil {
+		d.fail(dir, err)
+		return nil
+	}
+	dir.clean = true
+	d.opt.Logger.Info("loaded a log directory", "dir", dir.path, "logs", len(names), "took", time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// prepare takes the clean marker away, so that a crash while loading counts as
+// one, and reads the checkpoints.
+func (d *Dirs) prepare(dir *directory) (err error) {
+	if dir.clean, err = takeMarker(d.fs, dir.path); err != nil {
+		return err
+	}
+	if dir.boot, err = storage.SameBoot(d.fs, dir.path); err != nil {
+		return err
+	}
+	return dir.checkpoints.read(d.opt.Logger)
+}
+
+// scan sorts out the folders of a directory.
+func (d *Dirs) scan(dir *directory) (logs []kafka.TopicPartition, fatal, err error) {
+	entries, err := d.fs.ReadDir(dir.path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		path := filepath.Join(dir.path, e.Name())
+		switch k, tp := classify(e.Name()); k {
+		case plainFolder:
+			logs = append(logs, tp)
+		case deletedFolder:
+			dir.doomed = append(dir.doomed, doomed{path, d.opt.Now()})
+		case strayFolder:
+			d.opt.Logger.Warn("a partition that was set aside is still there; remove it when it is not needed", "folder", path)
+		case futureFolder:
+			d.opt.Logger.Warn("an unfinished move between directories is left as it is", "folder", path)
+		case ignoredFolder, metadataFolder:
+		default:
+			return nil, fmt.Errorf("%s is no partition's folder: move it out of the log directory", path), nil
+		}
+	}
+	return logs, nil, nil
+}
+
+// openAll opens the logs of a directory, several at a time.
+func (d *Dirs) openAll(dir *directory, names []kafka.TopicPartition) error {
+	next := make(chan kafka.TopicPartition)
+	errs := make([]error, d.opt.Threads)
+	var opening sync.WaitGroup
+	for i := range d.opt.Threads {
+		opening.Go(func() {
+			for tp := range next {
+				if errs[i] == nil {
+					errs[i] = d.openFound(dir, tp)
+				}
+			}
+		})
+	}
+	for _, tp := range names {
+		next <- tp
+	}
+	close(next)
+	opening.Wait()
+	return errors.Join(errs...)
+}
+
+func (d *Dirs) openFound(dir *directory, tp kafka.TopicPartition) error {
+	opt := d.logOptions(dir, tp)
+	opt.Clean, opt.SameBoot = dir.clean, dir.boot
+	dir.checkpoints.mu.Lock()
+	opt.LogStart, opt.RecoveryPoint = dir.checkpoints.starts[tp], dir.checkpoints.recovery[tp]
+	dir.checkpoints.mu.Unlock()
+	l, err := storage.Open(opt)
+	if err != nil {
+		return err
+	}
+	dir.mu.Lock()
+	defer dir.mu.Unlock()
+	dir.logs[tp] = l
+	return nil
+}
+
+func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Options {
+	return storage.Options{
+		FS: d.fs, Dir: filepath.Join(dir.path, folderName(tp)), TP: tp, Config: d.opt.Config,
+		Files: d.opt.Files, Now: d.opt.Now, Logger: d.opt.Logger, ProducerExpiry: d.opt.ProducerExpiry,
+		OnError:        func(err error) { d.fail(dir, err) },
+		BeforeTruncate: func(to kafka.Offset) error { return dir.checkpoints.lower(tp, to) },
+		Seed:           uint64(d.opt.Now().UnixNano()),
+	}
+}
+
+// refuseDoubles refuses a partition that lies in two directories: which copy
+// counts is not for us to guess.
+func (d *Dirs) refuseDoubles() error {
+	seen := map[kafka.TopicPartition]string{}
+	for _, dir := range d.list {
+		for _, l := range dir.all() {
+			if other, ok := seen[l.TP()]; ok {
+				return fmt.Errorf("the partition %s lies in %s and in %s: move the copy that is not wanted out of the log directories",
+					folderName(l.TP()), other, l.Dir())
+			}
+			seen[l.TP()] = l.Dir()
+		}
+	}
+	return nil
+}
+
+// abandon closes what was opened, without claiming a clean shutdown.
+func (d *Dirs) abandon() {
+	for _, dir := range d.list {
+		for _, l := range slices.Backward(dir.all()) {
+			_ = l.Close(false) // the error that ends the start is the one to tell
+		}
+	}
+	d.work.Wait()
+}
