@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/invariant"
@@ -153,7 +154,7 @@ func (l *Log) append(b []byte, base, end kafka.Offset) (rolled bool, err error) 
 	for h := range batch.All(b) {
 		maxTime = max(maxTime, h.MaxTimestamp)
 	}
-	if rolled, err = l.rollIfDue(len(b), base, end, maxTime); err != nil {
+	if rolled, err = l.rollIfDue(len(b), end, maxTime); err != nil {
 		return rolled, l.fail("roll", err)
 	}
 	active := l.active()
@@ -306,8 +307,10 @@ func (l *Log) flushIndexes(s *segment) error {
 }
 
 // rollIfDue begins a new segment when the set to be appended must not, or can
-// not, go to the active one.
-func (l *Log) rollIfDue(size int, base, end kafka.Offset, maxTime int64) (bool, error) {
+// not, go to the active one. Its base is the end of the log, also when the set
+// begins later, so that recovery can tell from a hole between two segments that
+// the end of the first was lost.
+func (l *Log) rollIfDue(size int, end kafka.Offset, maxTime int64) (bool, error) {
 	s, cfg := l.active(), l.config()
 	if s.size == 0 && s.fits(end-1) {
 		return false, nil
@@ -319,7 +322,7 @@ func (l *Log) rollIfDue(size int, base, end kafka.Offset, maxTime int64) (bool, 
 			return false, err
 		}
 	}
-	return true, l.roll(max(base, l.end))
+	return true, l.roll(max(l.end, end-1-math.MaxInt32))
 }
 
 // oldEnough tells whether segment.ms has passed: by the records' time if they

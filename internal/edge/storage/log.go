@@ -82,7 +82,7 @@ type Log struct {
 	epochs    epochs
 	producers producers
 	// recovery is the offset below which all is synced.
-	recovery kafka.Offset
+	recovery    kafka.Offset
 	epochsSaved bool // the epoch file was synced with the present content
 	dirSaved    bool // the folder was synced since a file was made, renamed or removed
 

@@ -103,7 +103,15 @@ func (r *recovery) nextBase(i int) kafka.Offset {
 // segment was whole, to its end.
 func (r *recovery) segment(s *segment, last bool, next kafka.Offset) (whole bool, err error) {
 	if !r.opt.Clean && !r.opt.SameBoot && next > r.opt.RecoveryPoint {
-		return r.scanAll(s)
+		whole, err := r.scanAll(s)
+		if err == nil && whole && !last && r.end < next {
+			// A segment is begun where the one before ends, and the cleaner
+			// leaves alone what is not synced. So the file has lost its end, at
+			// a place where that does not show, and what follows is of no use:
+			// a replica must not keep a hole that no leader would ever fill.
+			whole = false
+		}
+		return whole, err
 	}
 	err = s.loadIndexes()
 	if errors.Is(err, errBadIndex) {
@@ -171,6 +179,11 @@ func (r *recovery) scan(s *segment, from int64, took func(batch.Header, int64)) 
 		trusted := h.End() <= r.opt.RecoveryPoint && !r.opt.SameBoot
 		if h.BaseOffset < r.end || !trusted && !batch.CheckCRC(b) {
 			return false
+		}
+		if pos == from {
+			// From here on the batches say which epochs there were. The file may
+			// know later ones, of records that a truncation was cutting off.
+			r.epochs.truncateEnd(h.BaseOffset)
 		}
 		took(h, pos)
 		r.end = h.End()

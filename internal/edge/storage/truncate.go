@@ -127,15 +127,20 @@ func (l *Log) cutAt(s *segment, end kafka.Offset) (int64, kafka.Offset, error) {
 	return pos, end, err
 }
 
-// cut shortens a segment and its indexes.
+// cut shortens a segment and its indexes. The log comes last, the time index
+// before it: at every step the offset index reaches no further than the time
+// index, and neither further than the log.
 func (l *Log) cut(s *segment, pos int64, end kafka.Offset) error {
-	if err := l.cutLog(s, pos); err != nil {
+	if err := l.flushIndexes(s); err != nil {
 		return err
 	}
-	for _, x := range []*index{&s.offsets, &s.times} {
+	for _, x := range [...]*index{&s.offsets, &s.times} {
 		if err := l.cutIndex(x, end); err != nil {
 			return err
 		}
+	}
+	if err := l.cutLog(s, pos); err != nil {
+		return err
 	}
 	if err := s.aborted.truncate(end); err != nil {
 		return err
@@ -200,10 +205,7 @@ func (l *Log) replaceLog(s *segment, pos int64) error {
 
 // cutIndex drops the entries at or above an offset.
 func (l *Log) cutIndex(x *index, end kafka.Offset) error {
-	if err := x.write(x.n, x.pending); err != nil {
-		return err
-	}
-	n, err := l.entriesBelow(x, x.n+len(x.pending), end)
+	n, err := l.entriesBelow(x, end)
 	if err != nil {
 		return err
 	}
@@ -218,13 +220,13 @@ func (l *Log) cutIndex(x *index, end kafka.Offset) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	x.n, x.pending, x.last = n, nil, last
+	x.n, x.last = n, last
 	return nil
 }
 
-func (l *Log) entriesBelow(x *index, n int, end kafka.Offset) (int, error) {
-	v := view{file: x.file, width: x.width, n: n}
-	lo, hi := 0, n
+func (l *Log) entriesBelow(x *index, end kafka.Offset) (int, error) {
+	v := x.view()
+	lo, hi := 0, v.n
 	for lo < hi {
 		mid := (lo + hi) / 2
 		e, err := v.at(mid)
