@@ -158,12 +158,14 @@ type bootstrapAddress struct {
 	at Endpoint
 }
 
-// bootstraps lists whom to ask for the leader: bootstrap servers, else the
-// voters that have an address.
+// bootstraps lists whom to ask for the leader: bootstrap servers but ourselves,
+// else the voters that have an address.
 func (c *Core) bootstraps() []bootstrapAddress {
 	var all []bootstrapAddress
 	for i, at := range c.cfg.Bootstrap {
-		all = append(all, bootstrapAddress{kafka.NodeID(-2 - i), at})
+		if !c.cfg.Endpoints.reach(at) {
+			all = append(all, bootstrapAddress{kafka.NodeID(-2 - i), at})
+		}
 	}
 	if len(all) > 0 {
 		return all

@@ -27,6 +27,11 @@ func (e Endpoints) Named(listener string) (Endpoint, bool) {
 	return e[i], true
 }
 
+// reach tells whether an address is one of these, whatever its listener.
+func (e Endpoints) reach(at Endpoint) bool {
+	return slices.ContainsFunc(e, func(p Endpoint) bool { return p.Host == at.Host && p.Port == at.Port })
+}
+
 // Voter is an entry of a voter set. A static voter has no directory id and the
 // range 0..0; its key then matches every directory of that node.
 type Voter struct {
