@@ -60,6 +60,8 @@ func newRootCmd() *cobra.Command {
 		RunE:          helpOrUnknown,
 	}
 	root.AddCommand(
+		newDevCmd(),
+		newServerCmd(),
 		newStorageCmd(),
 		newVersionCmd(),
 		newDumpLogCmd(),
