@@ -59,6 +59,7 @@ type member struct {
 	disk     disk
 	queue    []func() // writes the disk has not done
 	slow     bool     // the disk waits for "sync"
+	busy     bool
 	down     bool
 	deadline kafka.Instant
 	pending  []Pending
@@ -272,6 +273,11 @@ func (m *member) done(seq Seq) {
 
 // drain lets the disk finish.
 func (m *member) drain() {
+	if m.busy {
+		return // a step on the way of a finished write
+	}
+	m.busy = true
+	defer func() { m.busy = false }()
 	for len(m.queue) > 0 && !m.down {
 		job := m.queue[0]
 		m.queue = m.queue[1:]
