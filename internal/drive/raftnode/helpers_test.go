@@ -54,7 +54,17 @@ func stop(t testing.TB, n *Node) {
 	}
 }
 
-// noOp is a framed metadata record; i makes it recognisable.
+// leave stops a node without waiting for another to lead.
+func leave(t testing.TB, n *Node) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := n.Stop(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// record is a framed metadata record; i makes it recognisable.
 func record(t testing.TB, i int) []byte {
 	t.Helper()
 	r := metarec.NewConfigRecord()
@@ -183,4 +193,3 @@ func names(t testing.TB, fsys vfs.FS, dir string) []string {
 	slices.Sort(all)
 	return all
 }
-
