@@ -60,7 +60,7 @@ func (c *partitionChange) lastKnown() (kafka.NodeID, bool) {
 		return kafka.NoNode, false
 	}
 	n := c.old.LastELR[0]
-	return n, c.acceptable(n)
+	return n, slices.Contains(c.replicas, n) && c.acceptable(n)
 }
 
 // onlineElection is the election that losing a leader leads to.

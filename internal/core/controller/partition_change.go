@@ -109,7 +109,8 @@ func (c *partitionChange) completeReassignment() {
 }
 
 // keepEligible computes the target ELR: while the ISR is too small, those that
-// left it still hold all that was committed.
+// left it still hold all that was committed. Who is no replica any more deletes
+// what it holds, and does not count.
 func (c *partitionChange) keepEligible() {
 	if !c.elr {
 		return
@@ -120,7 +121,7 @@ func (c *partitionChange) keepEligible() {
 	}
 	were := slices.Clone(c.old.ISR)
 	were = append(were, except(c.old.ELR, were...)...)
-	c.eligible = except(except(were, c.isr...), c.lost...)
+	c.eligible = except(except(c.onlyReplicas(were), c.isr...), c.lost...)
 }
 
 // elect names another leader if one is due, and tells whether the choice may
@@ -163,17 +164,29 @@ func (c *partitionChange) bumpForShrunkISR(r *metarec.PartitionChangeRecord) {
 }
 
 // keepLastKnown remembers who led when nobody can any more, until somebody
-// does.
+// does. Who is no replica any more cannot lead again.
 func (c *partitionChange) keepLastKnown(r *metarec.PartitionChangeRecord) {
-	switch {
-	case !c.elr || r.Leader == image.UnchangedLeader:
-	case r.Leader == int32(kafka.NoNode):
-		if len(c.old.LastELR) == 0 && c.old.Leader != kafka.NoNode {
-			r.LastKnownElr = []int32{int32(c.old.Leader)}
-		}
-	case len(c.old.LastELR) > 0:
-		r.LastKnownElr = []int32{}
+	if !c.elr {
+		return
 	}
+	last := c.onlyReplicas(c.old.LastELR)
+	switch {
+	case r.Leader == int32(kafka.NoNode) && len(last) == 0 && c.old.Leader != kafka.NoNode:
+		last = c.onlyReplicas([]kafka.NodeID{c.old.Leader})
+	case r.Leader >= 0:
+		last = nil
+	}
+	set(&r.LastKnownElr, c.old.LastELR, last)
+}
+
+func (c *partitionChange) onlyReplicas(ids []kafka.NodeID) []kafka.NodeID {
+	var left []kafka.NodeID
+	for _, n := range ids {
+		if slices.Contains(c.replicas, n) {
+			left = append(left, n)
+		}
+	}
+	return left
 }
 
 // setPlacement writes replicas and directories where they differ.
