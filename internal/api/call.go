@@ -28,3 +28,12 @@ func (t *Table) Call(ctx context.Context, conn *transport.ConnInfo, req kmsg.Req
 		done(resp, nil)
 	})
 }
+
+// Newest is the newest version that the table serves of a key, for requests of
+// this process, which negotiate as any client does.
+func (t *Table) Newest(key int16) (int16, bool) {
+	if key < 0 || int(key) >= len(t.byKey) || t.byKey[key] < 0 {
+		return 0, false
+	}
+	return t.routes[t.byKey[key]].Max, true
+}

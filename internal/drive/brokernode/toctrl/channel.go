@@ -34,7 +34,9 @@ type Config struct {
 	// Local serves requests when this node is the active controller; nil where
 	// the node has no controller.
 	Local Local
-	// Self is how our own requests appear to Local.
+	// Newest is the newest version that Local serves of a key.
+	Newest func(key int16) (int16, bool)
+	// Own is how our own requests appear to Local.
 	Own *transport.ConnInfo
 	// Seal and Unseal put a client's request into an Envelope and read its
 	// answer (KIP-590).
@@ -89,6 +91,9 @@ func (c *Channel) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 			return nil, fmt.Errorf("controller %d at %s: %w", l.Node, l.Addr, err)
 		}
 		return resp, nil
+	}
+	if newest, ok := c.cfg.Newest(req.Key()); ok {
+		req.SetVersion(min(newest, req.MaxVersion()))
 	}
 	type answer struct {
 		resp kmsg.Response

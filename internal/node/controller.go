@@ -1,0 +1,198 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ottla/ottla/internal/api"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/controller"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/ctrlnode"
+	"github.com/ottla/ottla/internal/drive/metaview"
+	"github.com/ottla/ottla/internal/drive/raftnode"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// metadataPart is the node's knowledge of the cluster, and the publishers that
+// join when their parts exist.
+type metadataPart struct {
+	view    *metaview.View
+	publish func(image.Delta, *image.Image) // the broker's part; nil before it exists
+}
+
+// served are the features of this release: what a cluster may be finalized at
+// while one of our nodes is in it. Those whose protocols are not served stay at
+// 0, so that the node never joins and half-serves.
+func served() []image.VersionRange {
+	return []image.VersionRange{
+		{Name: image.MetadataVersion, Min: int16(image.MinLevel), Max: int16(image.LatestLevel)},
+		{Name: image.KRaftVersion, Min: 0, Max: 1},
+		{Name: image.ElrVersion, Min: 0, Max: 1},
+	}
+}
+
+// startQuorum joins the quorum and makes the controller where the node has that
+// role. The view begins to follow when the broker's part is there, see follow.
+func (n *node) startQuorum(ctx context.Context) error {
+	rc := n.quorumConfig()
+	bootstrap, err := n.bootstrap(rc)
+	if err != nil {
+		return err
+	}
+	q, err := raftnode.Start(context.WithoutCancel(ctx), rc)
+	if err != nil {
+		return err
+	}
+	n.quorum = quorum{q}
+	n.onStop(func() { stopQuorum(q, stopGrace, n.log) })
+	if n.cfg.Node().Controller {
+		n.controller = ctrlnode.New(ctrlnode.Config{
+			Self:         n.cfg.Node().ID,
+			Settings:     n.controllerSettings(),
+			Quorum:       n.quorum,
+			Bootstrap:    bootstrap,
+			IdleInterval: n.cfg.Duration("metadata.max.idle.interval.ms"),
+			Seed:         randomSeed(),
+			Log:          n.log.With("part", "controller"),
+		})
+	}
+	n.metaLog = &metadataPart{}
+	n.metaLog.view = n.newView([]metaview.Publisher{{Name: "features", Publish: n.checkFeatures}, {Name: "broker", Publish: n.publishToBroker}})
+	return nil
+}
+
+// follow lets the view follow the quorum.
+func (n *node) follow() {
+	n.quorum.Subscribe(listener{n.metaLog.view})
+}
+
+// bootstrap are the records of a new cluster, from the folder or by default.
+func (n *node) bootstrap(rc raftnode.Config) ([]controller.Versioned, error) {
+	if !rc.Controller {
+		return nil, nil
+	}
+	framed, err := raftnode.ReadBootstrap(rc.FS, rc.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(framed) == 0 {
+		return controller.Bootstrap(image.LatestLevel), nil
+	}
+	records := make([]controller.Versioned, len(framed))
+	for i, raw := range framed {
+		m, version, err := metarec.ReadMetadata(raw)
+		if err != nil {
+			return nil, fmt.Errorf("bootstrap record %d in %s: %w", i, rc.Dir, err)
+		}
+		records[i] = controller.Versioned{Message: m, Version: version}
+	}
+	return records, nil
+}
+
+func (n *node) controllerSettings() *controller.Settings {
+	cfg := n.cfg
+	return &controller.Settings{
+		Node:               cfg.Node().ID,
+		ClusterID:          n.clusterID,
+		SessionTimeout:     cfg.Duration("broker.session.timeout.ms"),
+		AssignmentWait:     cfg.Duration("ottla.directory.assignment.wait.ms"),
+		DefaultPartitions:  int32(cfg.Int("num.partitions")),
+		DefaultReplication: int16(cfg.Int("default.replication.factor")),
+		MinInsyncReplicas:  int(cfg.Int("min.insync.replicas")),
+		UncleanElection:    cfg.Bool("unclean.leader.election.enable"),
+		DeleteTopics:       cfg.Bool("delete.topic.enable"),
+		Supported:          served(),
+		KRaftVersion:       func() int16 { return n.quorum.View().Level },
+		Voters: func() []kafka.NodeID {
+			var ids []kafka.NodeID
+			for _, v := range n.quorum.View().Voters {
+				ids = append(ids, v.Key.Node)
+			}
+			return ids
+		},
+		Keys: api.ConfigKeys{Static: cfg},
+	}
+}
+
+// checkFeatures stops the node when the cluster is finalized at levels that it
+// does not serve.
+func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
+	if !delta.Features {
+		return
+	}
+	for name, level := range img.Features().All() {
+		if r := image.RangeOf(served(), name); !r.Contains(level) {
+			n.fail(fmt.Errorf("the cluster is at %s %d and this node serves %d to %d; lower it first: kafka-features.sh downgrade --feature %s=%d",
+				name, level, r.Min, r.Max, name, r.Max))
+			return
+		}
+	}
+}
+
+// serveController opens the controller's listeners, joins the view to the
+// quorum and registers the controller once there is a leader to register with.
+func (n *node) serveController(context.Context) error {
+	routes := n.controllerRoutes()
+	inner := api.NewTable(api.OnController, n.about(), routes)
+	table := api.NewTable(api.OnController, n.about(), append(routes, api.EnvelopeRoute(inner)))
+	server := n.newServer()
+	for _, l := range n.cfg.Node().Listeners {
+		if n.cfg.Node().IsControllerListener(l.Name) {
+			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Routes: table}).Start()
+		}
+	}
+	n.onStop(func() {
+		closeServer(server, n.log)
+		n.controller.Stop()
+	})
+	if !n.cfg.Node().Broker {
+		n.follow()
+	}
+	return nil
+}
+
+// controllerRoutes are what the controller serves. On a node without that role
+// they only say what can be forwarded.
+func (n *node) controllerRoutes() []api.Route {
+	routes := api.ControlRoutes(api.ControlDeps{
+		Controller: n.controller, View: n.metaLog.view, Self: n.cfg.Node().ID, Static: n.cfg,
+	})
+	routes = append(routes, api.QuorumRoutes(n.quorum)...)
+	routes = append(routes, api.ClusterRoutes(n.clusterDeps(nil))...)
+	return append(routes, api.ConfigRoutes(n.metaLog.view, n.cfg.Node().ID, n.cfg)...)
+}
+
+func (n *node) about() api.About {
+	return api.About{
+		ClusterID: n.clusterID, Node: n.cfg.Node().ID, View: n.metaLog.view, Supported: served(),
+		KRaftVersion: func() int16 { return n.quorum.View().Level },
+	}
+}
+
+func (n *node) clusterDeps(topics api.TopicMaker) api.ClusterDeps {
+	return api.ClusterDeps{
+		ClusterID: n.clusterID, Node: n.cfg.Node().ID, View: n.metaLog.view, Topics: topics,
+		PartitionLimit: int(n.cfg.Int("max.request.partition.size.limit")),
+		QuorumLeader:   func() kafka.NodeID { return n.quorum.View().Leader },
+	}
+}
+
+func randomSeed() uint64 {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		panic(err) // never: rand.Read does not fail
+	}
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// randomUUID draws an id that names a process.
+func randomUUID() (id kafka.UUID) {
+	if _, err := rand.Read(id[:]); err != nil {
+		panic(err) // never: rand.Read does not fail
+	}
+	return id
+}

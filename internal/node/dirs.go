@@ -1,0 +1,117 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/ottla/ottla/internal/api"
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/edge/storage"
+	"github.com/ottla/ottla/internal/edge/storage/dirs"
+)
+
+// openDirs claims the node's directories and, for a broker, opens the logs in
+// them.
+func (n *node) openDirs(context.Context) error {
+	self := n.cfg.Node()
+	want := dirs.Want{FS: n.fs, Node: self.ID, Metadata: self.MetadataDir, Now: time.Now}
+	if self.Broker {
+		want.LogDirs = self.LogDirs
+	}
+	claimed, err := dirs.Claim(want)
+	if err != nil {
+		return err
+	}
+	n.clusterID, n.metadataDirID = claimed.ClusterID, claimed.Metadata.ID
+	if !self.Broker {
+		n.onStop(claimed.Close)
+		return nil
+	}
+	n.previousEpoch = claimed.PreviousBrokerEpoch()
+	loaded, err := dirs.Load(claimed, dirs.Options{
+		Config:         config.TopicDefaults(n.cfg),
+		Threads:        int(n.cfg.Int("num.recovery.threads.per.data.dir")),
+		Files:          storage.NewFiles(openFiles),
+		Now:            time.Now,
+		Logger:         n.log.With("part", "storage"),
+		ProducerExpiry: n.cfg.Duration("producer.id.expiration.ms"),
+		OnFailed:       n.dirFailed,
+		Every:          dirs.IntervalsOf(n.cfg),
+	})
+	if err != nil {
+		claimed.Close()
+		return err
+	}
+	n.dirs = loaded
+	n.onStop(n.closeDirs)
+	return nil
+}
+
+// openFiles bounds the files of logs that are open at one time; others are
+// opened again when they are read.
+const openFiles = 4096
+
+// dirFailed takes a failed directory's replicas out of service and tells the
+// controller. The directory of the metadata log, and the last one of all, take
+// the node along.
+func (n *node) dirFailed(id kafka.DirID, path string, err error) {
+	n.log.Error("log directory failed; its replicas are offline", "dir", path, "err", err)
+	switch {
+	case filepath.Clean(path) == filepath.Clean(n.cfg.Node().MetadataDir):
+		n.fail(fmt.Errorf("the directory of the metadata log failed: %s: %w", path, err))
+		return
+	case len(n.dirs.OnlineIDs()) == 0:
+		n.fail(fmt.Errorf("all log directories failed, the last one is %s: %w", path, err))
+		return
+	}
+	if n.broker != nil {
+		n.broker.parts.DirFailed(id)
+		n.life.DirFailed(id)
+	}
+}
+
+// closeDirs closes the logs; after an orderly stop they are marked as clean.
+func (n *node) closeDirs() {
+	var owner dirs.Owner = nobody{}
+	if n.broker != nil {
+		owner = n.broker.parts
+	}
+	n.dirs.Close(n.orderly, n.cleanEpoch, owner)
+}
+
+// nobody owns the logs of a broker that did not get as far as having replicas.
+type nobody struct{}
+
+func (nobody) HighWatermark(kafka.TopicPartition) (kafka.Offset, bool) { return 0, false }
+
+func (nobody) Trimmed(kafka.TopicPartition) {}
+
+// replicaDirs shows the directories to the replicas and to DescribeLogDirs as
+// they want them.
+type replicaDirs struct{ *dirs.Dirs }
+
+func (d replicaDirs) Loaded() []partitions.LoadedLog {
+	found := d.Dirs.Loaded()
+	all := make([]partitions.LoadedLog, len(found))
+	for i, l := range found {
+		all[i] = partitions.LoadedLog(l)
+	}
+	return all
+}
+
+func (d replicaDirs) DirStates() []api.DirState {
+	found := d.Describe()
+	all := make([]api.DirState, len(found))
+	for i, f := range found {
+		path, err := filepath.Abs(f.Path)
+		if err != nil {
+			path = f.Path
+		}
+		all[i] = api.DirState{Path: path, ID: f.ID, Offline: f.Err != nil, Total: f.Total, Usable: f.Usable}
+	}
+	return all
+}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package node
+
+import "log/slog"
+
+func warnOpenFiles(*slog.Logger) {}

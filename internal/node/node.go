@@ -1,0 +1,176 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metrics"
+	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
+	"github.com/ottla/ottla/internal/drive/ctrlnode"
+	"github.com/ottla/ottla/internal/edge/storage/dirs"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// node is the parts of one running node. Run makes them in order and stops them
+// in the opposite one; a part that a role does not need is nil.
+type node struct {
+	opt     Options
+	cfg     *config.Config
+	fs      vfs.FS
+	log     *slog.Logger
+	metrics *metrics.Registry
+
+	clusterID     string
+	metadataDirID kafka.DirID
+	dirs          *dirs.Dirs
+	// previousEpoch is the broker epoch of the last orderly stop.
+	previousEpoch kafka.BrokerEpoch
+
+	bound   map[string]net.Listener // by listener name
+	peers   *transport.Pool
+	server  *transport.Server
+	quorum  quorum
+	metaLog *metadataPart
+
+	controller *ctrlnode.Node
+	life       *lifecycle.Lifecycle
+	broker     *brokerPart
+	// cleanEpoch is the broker epoch of an orderly stop, or NoBrokerEpoch.
+	cleanEpoch kafka.BrokerEpoch
+	orderly    bool // the stop was asked for
+
+	metricsAddr string
+
+	failOnce sync.Once
+	failed   chan error
+	stops    []func() // what to undo, last first
+}
+
+// stopGrace bounds each step of an orderly stop.
+const stopGrace = 5 * time.Second
+
+// Run runs a node until ctx ends, then stops it in good order. An error means
+// that the node could not start or could not go on; its text says what to do
+// about it.
+func Run(ctx context.Context, opt Options) error {
+	n := &node{
+		opt: opt, cfg: opt.Config, fs: opt.FS, log: opt.Log, metrics: metrics.New(),
+		bound: map[string]net.Listener{}, failed: make(chan error, 1), cleanEpoch: kafka.NoBrokerEpoch,
+	}
+	if n.fs == nil {
+		n.fs = vfs.OS{}
+	}
+	if n.log == nil {
+		n.log = slog.New(slog.DiscardHandler)
+	}
+	defer n.stop()
+	if err := n.start(ctx); err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+		n.leave()
+		return nil
+	case err := <-n.failed:
+		return err
+	}
+}
+
+// start makes the parts. What needs an address is bound first, so that a port
+// in use is found before anything is written.
+func (n *node) start(ctx context.Context) error {
+	warnOpenFiles(n.log)
+	steps := []func(context.Context) error{n.bind, n.openDirs, n.startQuorum}
+	if n.cfg.Node().Controller {
+		steps = append(steps, n.serveController)
+	}
+	if n.cfg.Node().Broker {
+		steps = append(steps, n.startBroker, n.serveBroker)
+	}
+	steps = append(steps, n.serveMetrics)
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
+	}
+	n.tellReady()
+	return nil
+}
+
+// onStop adds what undoes the last step.
+func (n *node) onStop(f func()) { n.stops = append(n.stops, f) }
+
+func (n *node) stop() {
+	for i := len(n.stops) - 1; i >= 0; i-- {
+		n.stops[i]()
+	}
+	n.stops = nil
+}
+
+// fail ends the node: a part cannot go on.
+func (n *node) fail(err error) {
+	n.failOnce.Do(func() { n.failed <- err })
+}
+
+// errFailed is why a wait inside the start ended: some part failed meanwhile.
+func (n *node) wait(ctx context.Context, ready <-chan struct{}) error {
+	select {
+	case <-ready:
+		return nil
+	case err := <-n.failed:
+		return err
+	case <-ctx.Done():
+		return errors.New("stopped before the node was ready")
+	}
+}
+
+// bind opens the sockets of all listeners; nothing is accepted yet.
+func (n *node) bind(context.Context) error {
+	for _, l := range n.cfg.Node().Listeners {
+		ln, err := net.Listen("tcp", l.Address())
+		if err != nil {
+			return fmt.Errorf("listener %s: %w", l, err)
+		}
+		n.bound[l.Name] = ln
+		n.onStop(func() { _ = ln.Close() }) // the server has usually closed it
+	}
+	n.peers = transport.NewPool(transport.ClientConfig{ClientID: fmt.Sprintf("ottla-%d", n.cfg.Node().ID), SoftwareVersion: n.opt.Version})
+	n.onStop(n.peers.Close)
+	return nil
+}
+
+// boundPort is the port of a listener, which the system has chosen where the
+// settings say 0.
+func (n *node) boundPort(l config.Listener) int {
+	if l.Port != 0 || n.bound[l.Name] == nil {
+		return l.Port
+	}
+	return n.bound[l.Name].Addr().(*net.TCPAddr).Port
+}
+
+func (n *node) tellReady() {
+	if n.opt.Ready == nil {
+		return
+	}
+	a := Addresses{Listeners: map[string]string{}, Metrics: n.metricsAddr}
+	for name, ln := range n.bound {
+		a.Listeners[name] = ln.Addr().String()
+	}
+	n.opt.Ready(a)
+}
+
+func hostname() string {
+	if name, err := os.Hostname(); err == nil {
+		return name
+	}
+	return "localhost"
+}

@@ -1,0 +1,73 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/ottla/ottla/internal/base/metrics"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+func (n *node) newServer() *transport.Server {
+	cfg := n.cfg
+	return transport.NewServer(transport.Config{
+		MaxRequestBytes:     int(cfg.Int("socket.request.max.bytes")),
+		QueuedBytes:         cfg.Int("queued.max.request.bytes"),
+		Idle:                cfg.Duration("connections.max.idle.ms"),
+		MaxConnections:      int(cfg.Int("max.connections")),
+		MaxConnectionsPerIP: int(cfg.Int("max.connections.per.ip")),
+		Logger:              n.log.With("part", "network"),
+	})
+}
+
+// closeServer lets replies under way leave and closes the connections.
+func closeServer(s *transport.Server, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	if err := s.Close(ctx); err != nil {
+		log.Warn("connections did not end in good order", "err", err)
+	}
+}
+
+// serveMetrics answers /metrics and /ready, where ottla.metrics.listener names an address.
+func (n *node) serveMetrics(context.Context) error {
+	addr := n.cfg.String("ottla.metrics.listener")
+	if addr == "" {
+		return nil
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return fmt.Errorf("ottla.metrics.listener: %w", err)
+	}
+	n.metricsAddr = ln.Addr().String()
+	srv := metrics.Server(n.metrics, n.ready)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := srv.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			n.log.Error("metrics listener ended", "err", err)
+		}
+	}()
+	n.onStop(func() {
+		_ = srv.Close() // a scrape under way is of no use any more
+		<-done
+	})
+	return nil
+}
+
+// ready tells why clients are not served yet.
+func (n *node) ready() error {
+	if n.broker == nil {
+		return nil
+	}
+	select {
+	case <-n.life.Unfenced():
+		return nil
+	default:
+		return errors.New("the broker is fenced")
+	}
+}
