@@ -13,9 +13,10 @@ import (
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/edge/await"
 	"github.com/ottla/ottla/internal/edge/storage"
+	"github.com/ottla/ottla/internal/edge/storage/dirs"
 )
 
-// Dirs are the log directories of this broker.
+// Dirs are the log directories of this broker; *dirs.Dirs is one.
 type Dirs interface {
 	// Loaded are the logs that were found at the start. It is asked once.
 	Loaded() []LoadedLog
@@ -33,13 +34,7 @@ type Dirs interface {
 }
 
 // LoadedLog is a log that was there at the start.
-type LoadedLog struct {
-	Name          kafka.TopicPartition
-	Topic         kafka.TopicID // zero: the folder does not say
-	Dir           kafka.DirID
-	Log           *storage.Log
-	HighWatermark kafka.Offset // checkpointed; 0 without
-}
+type LoadedLog = dirs.LoadedLog
 
 // Assigner is told in which directory a replica lies, where metadata says
 // something else (KIP-858). It must not block.
@@ -203,7 +198,9 @@ func (m *Manager) Trimmed(tp kafka.TopicPartition) {
 }
 
 // DirFailed takes the replicas of a directory out of service: they answer
-// KAFKA_STORAGE_ERROR, and what waits on them is answered.
+// KAFKA_STORAGE_ERROR, and what waits on them is answered. It takes the locks of
+// replicas, so it may not be called from within a log, which tells of its
+// failure while one of them is held.
 func (m *Manager) DirFailed(dir kafka.DirID) {
 	for _, p := range m.All() {
 		p.failed(dir)

@@ -1,0 +1,179 @@
+package testbed
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+// Dirs are plain folders, one for each directory id, without checkpoints.
+type Dirs struct {
+	FS   vfs.FS
+	Root map[kafka.DirID]string
+	// Failed is called with a directory whose disk has failed.
+	Failed func(kafka.DirID)
+
+	mu      sync.Mutex
+	open    map[*storage.Log]kafka.DirID
+	offline map[kafka.DirID]bool
+	// Aside lists what was set aside as stray, Gone what was deleted.
+	Aside, Gone []kafka.TopicPartition
+}
+
+// NewDirs makes count directories below root.
+func NewDirs(fs vfs.FS, root string, count int) *Dirs {
+	d := &Dirs{FS: fs, Root: map[kafka.DirID]string{}, open: map[*storage.Log]kafka.DirID{}, offline: map[kafka.DirID]bool{}}
+	for i := range count {
+		d.Root[DirID(i)] = path.Join(root, fmt.Sprintf("disk%d", i))
+	}
+	return d
+}
+
+// DirID is the id of the i-th directory.
+func DirID(i int) kafka.DirID { return kafka.DirID{0: 0xd1, 15: byte(i)} }
+
+// Loaded implements partitions.Dirs.
+func (d *Dirs) Loaded() (found []partitions.LoadedLog) {
+	for _, id := range slices.SortedFunc(maps.Keys(d.Root), kafka.DirID.Compare) {
+		entries, _ := d.FS.ReadDir(d.Root[id]) // a folder that is not there holds nothing
+		for _, e := range entries {
+			at := strings.LastIndexByte(e.Name(), '-')
+			n, err := strconv.Atoi(e.Name()[at+1:])
+			if err != nil {
+				continue
+			}
+			tp := kafka.TopicPartition{Topic: e.Name()[:at], Partition: kafka.PartitionID(n)}
+			log, topic, err := d.load(tp, id)
+			if err == nil {
+				found = append(found, partitions.LoadedLog{Name: tp, Topic: topic, Dir: id, Log: log})
+			}
+		}
+	}
+	return found
+}
+
+func (d *Dirs) load(tp kafka.TopicPartition, id kafka.DirID) (*storage.Log, kafka.TopicID, error) {
+	topic, err := storage.ReadTopicID(d.FS, d.folder(tp, id))
+	if err != nil {
+		return nil, topic, err
+	}
+	log, err := d.openLog(tp, topic, id, config.DefaultLogConfig())
+	return log, topic, err
+}
+
+func (d *Dirs) folder(tp kafka.TopicPartition, id kafka.DirID) string {
+	return path.Join(d.Root[id], fmt.Sprintf("%s-%d", tp.Topic, tp.Partition))
+}
+
+func (d *Dirs) openLog(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig) (*storage.Log, error) {
+	log, err := storage.Open(storage.Options{
+		FS: d.FS, Dir: d.folder(tp, id), TP: tp, TopicID: topic, Config: c,
+		OnError: func(error) { d.Fail(id) },
+	})
+	if err == nil {
+		d.mu.Lock()
+		d.open[log] = id
+		d.mu.Unlock()
+	}
+	return log, err
+}
+
+// Fail takes a directory offline.
+func (d *Dirs) Fail(id kafka.DirID) {
+	d.mu.Lock()
+	known := d.offline[id]
+	d.offline[id] = true
+	d.mu.Unlock()
+	if !known && d.Failed != nil {
+		go d.Failed(id) // the log that failed is locked right now
+	}
+}
+
+// Create implements partitions.Dirs.
+func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, dir kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error) {
+	if dir.IsZero() {
+		dir = d.emptiest()
+	}
+	if err := vfs.MkdirAllSync(d.FS, d.folder(tp, dir), 0o755); err != nil {
+		return nil, dir, err
+	}
+	log, err := d.openLog(tp, topic, dir, c)
+	return log, dir, err
+}
+
+func (d *Dirs) emptiest() kafka.DirID {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	count := map[kafka.DirID]int{}
+	for _, id := range d.open {
+		count[id]++
+	}
+	ids := slices.SortedFunc(maps.Keys(d.Root), kafka.DirID.Compare)
+	ids = slices.DeleteFunc(ids, func(id kafka.DirID) bool { return d.offline[id] })
+	return slices.MinFunc(ids, func(a, b kafka.DirID) int { return count[a] - count[b] })
+}
+
+// Delete implements partitions.Dirs.
+func (d *Dirs) Delete(l *storage.Log) error {
+	d.mu.Lock()
+	d.Gone = append(d.Gone, l.TP())
+	d.mu.Unlock()
+	return d.away(l)
+}
+
+// Stray implements partitions.Dirs.
+func (d *Dirs) Stray(l *storage.Log) error {
+	d.mu.Lock()
+	d.Aside = append(d.Aside, l.TP())
+	d.mu.Unlock()
+	return d.away(l)
+}
+
+func (d *Dirs) away(l *storage.Log) error {
+	d.mu.Lock()
+	delete(d.open, l)
+	d.mu.Unlock()
+	if err := l.Close(false); err != nil {
+		return err
+	}
+	return d.FS.RemoveAll(l.Dir())
+}
+
+// Online implements partitions.Dirs.
+func (d *Dirs) Online(id kafka.DirID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, known := d.Root[id]
+	return known && !d.offline[id]
+}
+
+// AnyOffline implements partitions.Dirs.
+func (d *Dirs) AnyOffline() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.offline) > 0
+}
+
+// Close closes all logs.
+func (d *Dirs) Close(sync bool) (err error) {
+	d.mu.Lock()
+	open := d.open
+	d.open = map[*storage.Log]kafka.DirID{}
+	d.mu.Unlock()
+	for l := range open {
+		if failed := l.Close(sync); err == nil {
+			err = failed
+		}
+	}
+	return err
+}
