@@ -23,6 +23,9 @@ type Options struct {
 	Producer      *Producer // nil means none
 	Transactional bool
 	Control       bool
+	// DeleteHorizon is set by compaction: after that time, in ms, the batch's
+	// tombstones or marker may go (KIP-534).
+	DeleteHorizon *int64
 }
 
 // Builder collects records and writes them as one batch. It keeps its buffer
@@ -57,7 +60,10 @@ func (b *Builder) Add(timestampMs int64, key, value []byte, headers ...HeaderKV)
 // AddAt is Add for a record whose distance from the base offset is chosen by
 // the caller, as compaction must keep it. Deltas must grow.
 func (b *Builder) AddAt(offsetDelta int32, timestampMs int64, key, value []byte, headers []HeaderKV) {
-	if b.count == 0 {
+	switch {
+	case b.opt.DeleteHorizon != nil:
+		b.baseTimestamp = *b.opt.DeleteHorizon // the field holds it, so deltas may be negative
+	case b.count == 0:
 		b.baseTimestamp = timestampMs
 	}
 	b.body = appendRecord(b.body, offsetDelta, timestampMs-b.baseTimestamp, key, value, headers)
@@ -122,6 +128,9 @@ func (b *Builder) attributes() uint16 {
 	}
 	if b.opt.Control {
 		a |= bitControl
+	}
+	if b.opt.DeleteHorizon != nil {
+		a |= bitDeleteHorizon
 	}
 	return a
 }
