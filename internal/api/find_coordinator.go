@@ -26,6 +26,9 @@ func (f findCoordinator) serve(c Context, req *kmsg.FindCoordinatorRequest) kmsg
 	resp := kmsg.NewPtrFindCoordinatorResponse()
 	if req.Version < 4 {
 		found := f.find(c, req.CoordinatorType, req.CoordinatorKey)
+		if found.ErrorCode == 0 {
+			found.ErrorMessage = kmsg.StringPtr("NONE") // as Apache Kafka says it
+		}
 		resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage
 		resp.NodeID, resp.Host, resp.Port = found.NodeID, found.Host, found.Port
 		return resp
@@ -39,6 +42,7 @@ func (f findCoordinator) serve(c Context, req *kmsg.FindCoordinatorRequest) kmsg
 func (f findCoordinator) find(c Context, kind int8, key string) kmsg.FindCoordinatorResponseCoordinator {
 	found := kmsg.NewFindCoordinatorResponseCoordinator()
 	found.Key, found.NodeID, found.Port = key, int32(kafka.NoNode), -1
+	found.ErrorMessage = kmsg.StringPtr("")
 	node, err := f.coordinator(c.Conn.Listener, kind, key)
 	if err != nil {
 		found.ErrorCode, found.ErrorMessage = int16(kerr.Of(err)), kerr.Message(err)

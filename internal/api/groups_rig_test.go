@@ -173,6 +173,7 @@ func (g *groupRig) join(id string) (member string, generation int32) {
 	wantCode(g.t, "join", joined.ErrorCode, kerr.None)
 	sync := kmsg.NewPtrSyncGroupRequest()
 	sync.Group, sync.MemberID, sync.Generation = id, joined.MemberID, joined.Generation
+	sync.ProtocolType, sync.Protocol = kmsg.StringPtr("consumer"), kmsg.StringPtr("range")
 	sync.GroupAssignment = []kmsg.SyncGroupRequestGroupAssignment{{MemberID: joined.MemberID, MemberAssignment: []byte("A")}}
 	wantCode(g.t, "sync", answer[*kmsg.SyncGroupResponse](g, 5, sync).ErrorCode, kerr.None)
 	return joined.MemberID, joined.Generation

@@ -99,15 +99,15 @@ func TestJoinGroupStatic(t *testing.T) {
 	}
 }
 
-// SyncGroup from version 5 on names type and protocol, and a client that means
-// others is refused (KIP-559).
+// SyncGroup from version 5 on names type and protocol, and a client that names
+// none or means others is refused (KIP-559).
 func TestSyncGroupChecksProtocol(t *testing.T) {
 	g := newGroupRig(t)
 	member, generation := g.join("g")
 	sync := kmsg.NewPtrSyncGroupRequest()
 	sync.Group, sync.MemberID, sync.Generation = "g", member, generation
 	g.versions(14, func(v int16) {
-		sync.ProtocolType, sync.Protocol = nil, nil
+		sync.ProtocolType, sync.Protocol = kmsg.StringPtr("consumer"), kmsg.StringPtr("range")
 		resp := answer[*kmsg.SyncGroupResponse](g, v, sync)
 		wantCode(t, "sync", resp.ErrorCode, kerr.None)
 		if string(resp.MemberAssignment) != "A" || v >= 5 && (*resp.Protocol != "range" || *resp.ProtocolType != "consumer") {
@@ -119,6 +119,8 @@ func TestSyncGroupChecksProtocol(t *testing.T) {
 			want = kerr.InconsistentGroupProtocol
 		}
 		wantCode(t, "other protocol", answer[*kmsg.SyncGroupResponse](g, v, sync).ErrorCode, want)
+		sync.Protocol = nil
+		wantCode(t, "no protocol", answer[*kmsg.SyncGroupResponse](g, v, sync).ErrorCode, want)
 	})
 }
 

@@ -6,7 +6,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// syncGroup answers SyncGroup.
+// syncGroup answers SyncGroup. Since version 5 a client has to name the protocol
+// that it means (KIP-559).
 type syncGroup struct{ groups Coordinator }
 
 func (h syncGroup) serve(_ Context, req *kmsg.SyncGroupRequest, reply func(kmsg.Response)) {
@@ -19,13 +20,20 @@ func (h syncGroup) serve(_ Context, req *kmsg.SyncGroupRequest, reply func(kmsg.
 	for i, a := range req.GroupAssignment {
 		sync.Assignments[i] = group.Assignment{MemberID: a.MemberID, Bytes: a.MemberAssignment}
 	}
-	h.groups.Submit(sync, func() {
-		resp := kmsg.NewPtrSyncGroupResponse()
-		resp.ErrorCode = int16(sync.Err)
-		if sync.Err == kerr.None {
-			r := &sync.Reply
-			resp.ProtocolType, resp.Protocol, resp.MemberAssignment = &r.ProtocolType, &r.Protocol, r.Assignment
-		}
-		reply(resp)
-	})
+	if req.Version >= 5 && (req.ProtocolType == nil || req.Protocol == nil) {
+		sync.Err = kerr.InconsistentGroupProtocol
+		reply(syncResponse(sync))
+		return
+	}
+	h.groups.Submit(sync, func() { reply(syncResponse(sync)) })
+}
+
+func syncResponse(sync *group.Sync) kmsg.Response {
+	resp := kmsg.NewPtrSyncGroupResponse()
+	resp.ErrorCode = int16(sync.Err)
+	if sync.Err == kerr.None {
+		r := &sync.Reply
+		resp.ProtocolType, resp.Protocol, resp.MemberAssignment = &r.ProtocolType, &r.Protocol, r.Assignment
+	}
+	return resp
 }

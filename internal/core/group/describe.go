@@ -7,8 +7,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
-// describe shows a group. What members said and got is shown once it is
-// settled.
+// describe shows a group. What members said is shown once it is settled.
 func (s *Shard) describe(r *Describe) {
 	g := s.groups[r.Group]
 	if g == nil || g.state == Dead || s.isForeign(r.Group) {
@@ -21,9 +20,9 @@ func (s *Shard) describe(r *Describe) {
 		r.Reply.Protocol = g.protocol
 	}
 	for _, m := range g.members {
-		d := DescribedMember{ID: m.id, InstanceID: m.instance, ClientID: m.clientID, ClientHost: m.clientHost}
+		d := DescribedMember{ID: m.id, InstanceID: m.instance, ClientID: m.clientID, ClientHost: m.clientHost, Assignment: m.assignment}
 		if g.state == Stable {
-			d.Metadata, d.Assignment = m.metadata(g.protocol), m.assignment
+			d.Metadata = m.metadata(g.protocol)
 		}
 		r.Reply.Members = append(r.Reply.Members, d)
 	}

@@ -175,8 +175,7 @@ type Description struct {
 	Members      []DescribedMember
 }
 
-// DescribedMember is a member; Metadata and Assignment are empty unless the
-// group is stable.
+// DescribedMember is a member; Metadata is empty unless the group is stable.
 type DescribedMember struct {
 	ID, InstanceID       string
 	ClientID, ClientHost string
