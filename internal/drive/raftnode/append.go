@@ -36,8 +36,6 @@ func (p *proposal) run(n *Node) {
 	n.step(raft.Propose{Ticket: n.lastTick, Epoch: p.epoch, Count: p.count})
 }
 
-var replies = sync.Pool{New: func() any { return make(chan appended, 1) }}
-
 var builders = sync.Pool{New: func() any { return batch.NewBuilder(batch.Options{}) }}
 
 // Append writes framed metadata records as one batch, all or nothing, if this
@@ -54,7 +52,7 @@ func (n *Node) Append(epoch kafka.Epoch, framed [][]byte) (end kafka.Offset, err
 		n.unsynced.Add(-int64(len(raw)))
 		return kafka.NoOffset, ErrTooBusy
 	}
-	p := &proposal{epoch: epoch, count: int32(len(framed)), batch: raw, reply: replies.Get().(chan appended)}
+	p := &proposal{epoch: epoch, count: int32(len(framed)), batch: raw, reply: n.reply()}
 	select {
 	case n.inbox <- p:
 	case <-n.done:
@@ -65,11 +63,18 @@ func (n *Node) Append(epoch kafka.Epoch, framed [][]byte) (end kafka.Offset, err
 	}
 	select {
 	case a := <-p.reply:
-		replies.Put(p.reply)
+		n.replies.Put(p.reply)
 		return a.end, a.err
 	case <-n.done:
 		return kafka.NoOffset, ErrStopped
 	}
+}
+
+func (n *Node) reply() chan appended {
+	if c, ok := n.replies.Get().(chan appended); ok {
+		return c
+	}
+	return make(chan appended, 1)
 }
 
 // dataBatch frames records as a batch whose offset and epoch are set later;

@@ -45,6 +45,7 @@ type Node struct {
 
 	writer    *writer
 	unsynced  atomic.Int64 // bytes handed to Append that are not durable
+	replies   sync.Pool    // of channels for Append
 	listeners listeners
 
 	stopOnce sync.Once

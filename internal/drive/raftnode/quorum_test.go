@@ -1,0 +1,209 @@
+package raftnode
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/raft"
+)
+
+func TestThreeVotersElectReplicateAndFailOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		q.start(1, 2, 3)
+		defer q.stopAll()
+		lead := q.leader()
+		var end kafka.Offset
+		for i := range 10 {
+			end = mustAppend(t, lead, record(t, i))
+		}
+		for _, e := range q.ears {
+			e.awaitEnd(t, end)
+		}
+		epoch, id := lead.View().Epoch, lead.View().Leader
+		q.crash(id)
+		delete(q.ears, id)
+		next := q.leader()
+		if v := next.View(); v.Epoch != epoch+1 {
+			t.Errorf("one failover took the epoch from %d to %d", epoch, v.Epoch)
+		}
+		end = mustAppend(t, next, record(t, 10))
+		q.start(id)
+		for id, e := range q.ears {
+			e.awaitEnd(t, end)
+			if got := len(e.heard()); got != 11 {
+				t.Errorf("node %d heard %d records", id, got)
+			}
+		}
+	})
+}
+
+// a follower that was cut off comes back quietly.
+func TestAVoterThatWasCutOffComesBackInTheSameEpoch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		q.start(1, 2, 3)
+		defer q.stopAll()
+		lead := q.leader()
+		epoch := lead.View().Epoch
+		away := kafka.NodeID(3)
+		if lead.View().Leader == away {
+			away = 2
+		}
+		q.net.isolate(address(away), true)
+		time.Sleep(60 * time.Second) // of the bubble
+		if v := q.nodes[away].View(); v.Epoch != epoch || v.Role == raft.RoleCandidate || v.Role == raft.RoleLeader {
+			t.Errorf("while away: %s in epoch %d", v.Role, v.Epoch)
+		}
+		end := mustAppend(t, lead, record(t, 1))
+		q.net.isolate(address(away), false)
+		q.ears[away].awaitEnd(t, end)
+		if v := lead.View(); v.Epoch != epoch || v.Role != raft.RoleLeader {
+			t.Errorf("afterwards: %s in epoch %d, was leader in %d", v.Role, v.Epoch, epoch)
+		}
+	})
+}
+
+// a leader that is cut off leaves the role 1.5 F after its last majority.
+func TestALeaderWithoutItsMajorityStopsLeading(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		q.start(1, 2, 3)
+		defer q.stopAll()
+		old := q.leader()
+		id := old.View().Leader
+		q.net.isolate(address(id), true)
+		time.Sleep(3001 * time.Millisecond)
+		if v := old.View(); v.Role == raft.RoleLeader || v.Leader != kafka.NoNode {
+			t.Errorf("after 3 s: %s, leader %d", v.Role, v.Leader)
+		}
+		if _, err := old.Append(old.View().Epoch, [][]byte{record(t, 1)}); err != ErrNotLeader {
+			t.Errorf("append: %v", err)
+		}
+	})
+}
+
+// voters that do not know pre-vote.
+func TestAQuorumOfVotersWithoutPreVoteElects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		for key, version := range map[int16]int16{52: 0, 53: 0, 54: 0, 1: 12, 59: 0} {
+			q.net.versions[key] = version
+		}
+		q.start(1, 2, 3)
+		defer q.stopAll()
+		lead := q.leader()
+		for _, e := range q.ears {
+			e.awaitEnd(t, mustAppend(t, lead, record(t, 1)))
+		}
+	})
+}
+
+// A broker follows a remote quorum; it is told everything and votes for nobody.
+func TestABrokerObserves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1)
+		q.start(1)
+		defer q.stopAll()
+		end := mustAppend(t, q.nodes[1], record(t, 1), record(t, 2))
+		q.edit = func(c *Config) {
+			c.Controller, c.Endpoints = false, nil
+			c.Bootstrap = []raft.Endpoint{{Host: "localhost", Port: 9001}}
+		}
+		q.start(7)
+		q.ears[7].awaitEnd(t, end)
+		q.ears[7].awaitLeader(t, LeaderAndEpoch{1, 1})
+		if v := q.nodes[7].View(); !v.Observer || v.Role != raft.RoleFollower || q.nodes[7].Metrics().CurrentState != "observer" {
+			t.Errorf("%+v", v)
+		}
+		// The leader restarts: the broker finds it again, in a new epoch.
+		q.edit = nil
+		q.crash(1)
+		time.Sleep(5 * time.Second)
+		q.start(1)
+		q.ears[7].awaitLeader(t, LeaderAndEpoch{1, 2})
+		q.ears[7].awaitEnd(t, mustAppend(t, q.nodes[1], record(t, 3)))
+	})
+}
+
+// an empty node starts from a snapshot, fetched in chunks, and goes on
+// with the log.
+func TestAnEmptyNodeStartsFromASnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		q.edit = func(c *Config) {
+			c.Timing = raft.DefaultTiming()
+			c.Timing.ChunkBytes = 100
+		}
+		q.start(1, 2)
+		defer q.stopAll()
+		lead := q.leader()
+		var end kafka.Offset
+		for i := range 50 {
+			end = mustAppend(t, lead, record(t, i))
+		}
+		q.ears[lead.View().Leader].awaitEnd(t, end)
+		takeSnapshot(t, lead, end, q.ears[lead.View().Leader].heard())
+		end = mustAppend(t, lead, record(t, 50))
+		q.start(3)
+		q.ears[3].awaitEnd(t, end)
+		if got := q.ears[3].heard(); len(got) != 51 || len(q.ears[3].loaded) != 1 {
+			t.Errorf("heard %d records, loaded %v", len(got), q.ears[3].loaded)
+		}
+		if q.net.seen["*kmsg.FetchSnapshotRequest"] < 5 {
+			t.Errorf("requests: %v", q.net.seen)
+		}
+		if v := q.nodes[3].View(); v.LogStart != end-1 {
+			t.Errorf("log starts at %d", v.LogStart)
+		}
+		q.crash(3)
+		q.start(3)
+		q.ears[3].awaitEnd(t, end)
+		if got := q.ears[3].heard(); len(got) != 51 {
+			t.Errorf("after a crash: heard %d records", len(got))
+		}
+	})
+}
+
+// takeSnapshot writes what a listener heard as a snapshot.
+func takeSnapshot(t *testing.T, n *Node, end kafka.Offset, records []string) {
+	t.Helper()
+	w, err := n.CreateSnapshot(SnapshotID{EndOffset: end, Epoch: n.View().LogEndEpoch}, n.nowMs())
+	if err != nil || w == nil {
+		t.Fatal(w, err)
+	}
+	defer w.Close()
+	for _, r := range records {
+		if err := w.Append([][]byte{[]byte(r)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Freeze(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A leader that is stopped hands over before it goes: the next epoch begins at
+// once, not after a timer.
+func TestAStoppedLeaderHandsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		q.start(1, 2, 3)
+		defer q.stopAll()
+		old := q.leader()
+		id, epoch := old.View().Leader, old.View().Epoch
+		begun := time.Now()
+		stop(t, old)
+		if took := time.Since(begun); took > 500*time.Millisecond {
+			t.Errorf("handing over took %v", took)
+		}
+		q.net.set(address(id), nil)
+		delete(q.nodes, id)
+		delete(q.ears, id)
+		if v := q.leader().View(); v.Epoch != epoch+1 {
+			t.Errorf("epoch %d after %d", v.Epoch, epoch)
+		}
+	})
+}
