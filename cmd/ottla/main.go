@@ -64,6 +64,8 @@ func newRootCmd() *cobra.Command {
 		newServerCmd(),
 		newStorageCmd(),
 		newVersionCmd(),
+		newProduceCmd(),
+		newConsumeCmd(),
 		newDumpLogCmd(),
 		newFaultCmd(),
 	)

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// clientFlags are the flags of every command that talks to a cluster.
+type clientFlags struct {
+	bootstrap string
+	asJSON    bool
+	timeout   time.Duration
+}
+
+func (f *clientFlags) define(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVarP(&f.bootstrap, "bootstrap-server", "b", "localhost:9092", "host:port of brokers to begin with, separated by commas")
+	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "time after which a cluster that does not answer is given up")
+}
+
+func (f *clientFlags) defineJSON(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print as JSON")
+}
+
+// connect makes a client and sees that a broker answers, so that a wrong
+// address is told at once and by name.
+func (f *clientFlags) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, error) {
+	options = append([]kgo.Opt{
+		kgo.SeedBrokers(strings.Split(f.bootstrap, ",")...),
+		kgo.ClientID("ottla-cli"),
+		kgo.RetryTimeout(f.timeout),
+		// New topics and leaders are found soon; these commands live for seconds.
+		kgo.MetadataMinAge(50 * time.Millisecond),
+	}, options...)
+	client, err := kgo.NewClient(options...)
+	if err != nil {
+		return nil, fmt.Errorf("--bootstrap-server %s: %w", f.bootstrap, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	if err := client.Ping(ctx); err != nil {
+		client.Close()
+		return nil, fmt.Errorf("no broker answers at %s: %s; is a node running there? (--bootstrap-server)", f.bootstrap, plain(err))
+	}
+	return client, nil
+}
+
+// admin runs a piece of work with an admin client and a deadline.
+func (f *clientFlags) admin(cmd *cobra.Command, work func(ctx context.Context, admin *kadm.Client) error) error {
+	client, err := f.connect(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
+	defer cancel()
+	admin := kadm.NewClient(client)
+	admin.SetTimeoutMillis(int32(f.timeout / time.Millisecond))
+	err = work(ctx, admin)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("the cluster at %s did not answer within %v (--timeout)", f.bootstrap, f.timeout)
+	}
+	return err
+}
+
+// plain is the text of an error in one line, without what only a programmer
+// wants.
+func plain(err error) string {
+	var op *net.OpError
+	var code *kerr.Error
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &op) && op.Err != nil:
+		return op.Op + " " + op.Err.Error()
+	case errors.As(err, &code):
+		return code.Message + ": " + strings.TrimSuffix(code.Description, ".")
+	}
+	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// refused is the error of an answer: what was asked for, the code, and the
+// broker's own words where it has some.
+func refused(what string, err error, message string) error {
+	if message == "" {
+		return fmt.Errorf("%s: %s", what, plain(err))
+	}
+	var code *kerr.Error
+	if errors.As(err, &code) {
+		return fmt.Errorf("%s: %s: %s", what, code.Message, message)
+	}
+	return fmt.Errorf("%s: %s", what, message)
+}
+
+// actions are what a tool of Kafka's does, one of which is chosen by a flag
+// (kafka-topics --list) or, shorter, by a word (ottla topics list).
+type actions struct {
+	names  []string
+	chosen []bool
+}
+
+func defineActions(cmd *cobra.Command, nameAndHelp ...string) *actions {
+	a := &actions{chosen: make([]bool, len(nameAndHelp)/2)}
+	for i := range a.chosen {
+		name, help := nameAndHelp[2*i], nameAndHelp[2*i+1]
+		a.names = append(a.names, name)
+		cmd.Flags().BoolVar(&a.chosen[i], name, false, help)
+	}
+	cmd.Args = cobra.MaximumNArgs(1)
+	cmd.ValidArgs = a.names
+	return a
+}
+
+// choose tells which action is asked for; exactly one must be.
+func (a *actions) choose(args []string) (string, error) {
+	var asked []string
+	for i, on := range a.chosen {
+		if on {
+			asked = append(asked, a.names[i])
+		}
+	}
+	for _, arg := range args {
+		if !slices.Contains(a.names, arg) {
+			return "", fmt.Errorf("%q is not one of: %s", arg, strings.Join(a.names, ", "))
+		}
+		asked = append(asked, arg)
+	}
+	if len(asked) != 1 {
+		return "", fmt.Errorf("give exactly one of: --%s", strings.Join(a.names, ", --"))
+	}
+	return asked[0], nil
+}
+
+// pairs reads key=value arguments.
+func pairs(flag string, list []string) (map[string]string, error) {
+	values := map[string]string{}
+	for _, item := range list {
+		key, value, ok := strings.Cut(item, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--%s %q is not of the form key=value", flag, item)
+		}
+		values[key] = value
+	}
+	return values, nil
+}
+
+// joined writes ids separated by commas.
+func joined(ids []int32) string {
+	text := make([]string, len(ids))
+	for i, id := range ids {
+		text[i] = fmt.Sprint(id)
+	}
+	return strings.Join(text, ",")
+}
