@@ -337,7 +337,12 @@ func (l *Log) oldEnough(s *segment, maxTime int64) (bool, error) {
 	if maxTime >= 0 && s.firstTime >= 0 {
 		age = maxTime - s.firstTime
 	}
-	return age > l.config().SegmentMs-s.jitterMs, nil
+	most := l.config().SegmentMs
+	if l.config().CleanupCompact {
+		// The active segment is never compacted, so it must end in time.
+		most = min(most, l.config().MaxCompactionLagMs)
+	}
+	return age > most-s.jitterMs, nil
 }
 
 // Roll begins a new segment at the end of the log, unless the active one is

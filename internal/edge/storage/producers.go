@@ -220,12 +220,15 @@ func (ps *producers) expire(nowMs, ageMs int64) {
 }
 
 // isLastBatch tells whether a batch is the newest of a producer that is known:
-// compaction keeps its header, as the sequence would be lost with it.
+// compaction keeps its header, as the sequence, or after a marker the epoch,
+// would be lost with it.
 func (ps *producers) isLastBatch(h batch.Header) bool {
 	p := ps.byID[h.ProducerID]
 	if p == nil {
 		return false
 	}
-	last, ok := p.lastBatch()
-	return ok && last.lastOffset == h.Last()
+	if last, ok := p.lastBatch(); ok {
+		return last.lastOffset == h.Last()
+	}
+	return h.Control() && h.ProducerEpoch == p.epoch
 }

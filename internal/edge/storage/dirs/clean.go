@@ -1,5 +1,118 @@
 package dirs
 
-import "context"
+import (
+	"context"
+	"errors"
+	"time"
 
-func (d *Dirs) cleanLoop(ctx context.Context, owner Owner) { <-ctx.Done() }
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+// defaultKeyBytes is the memory for keys without log.cleaner.dedupe.buffer.size.
+const defaultKeyBytes = 128 << 20
+
+// cleanLoop compacts one log after the other, the dirtiest first, and rests when
+// none is dirty enough.
+func (d *Dirs) cleanLoop(ctx context.Context, owner Owner) {
+	timer := time.NewTimer(d.opt.Every.Clean)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		}
+		for ctx.Err() == nil && d.Clean(owner) {
+		}
+		timer.Reset(d.opt.Every.Clean)
+	}
+}
+
+// candidate is a log that wants to be compacted.
+type candidate struct {
+	dir  *directory
+	log  *storage.Log
+	dirt storage.Dirt
+}
+
+// Clean compacts the dirtiest log of those that are dirty enough, and tells
+// whether it got somewhere. It must not be called from two goroutines at once.
+func (d *Dirs) Clean(owner Owner) bool {
+	best, ok := d.dirtiest(owner)
+	if !ok {
+		return false
+	}
+	began, size := time.Now(), best.log.Size()
+	c := storage.Compactor{KeyBytes: d.opt.KeyBytes}
+	to, err := c.Compact(best.log, best.dirt)
+	tp := best.log.TP()
+	if errors.Is(err, storage.ErrUncleanable) {
+		d.opt.Logger.Error("log cannot be compacted and is left as it is", "topic", tp.Topic, "partition", int32(tp.Partition), "error", err)
+		best.dir.uncleanable[best.log] = true
+		return true
+	}
+	if err != nil || to <= best.dirt.From {
+		return false // the directory failed, which was told, or the log changed meanwhile
+	}
+	if err := best.dir.checkpoints.set(CleanerFile, tp, to); err != nil {
+		d.fail(best.dir, err)
+		return false
+	}
+	d.opt.Logger.Info("compacted a log", "topic", tp.Topic, "partition", int32(tp.Partition),
+		"from", int64(best.dirt.From), "to", int64(to), "bytes_before", size, "bytes_after", best.log.Size(), "took", time.Since(began))
+	return true
+}
+
+func (d *Dirs) dirtiest(owner Owner) (best candidate, ok bool) {
+	d.each(func(dir *directory) error {
+		logs := dir.compacted()
+		if len(logs) == 0 {
+			return nil
+		}
+		// Only what a checkpoint calls synced is compacted: after a loss of power
+		// recovery takes holes for losses above that point.
+		for _, l := range logs {
+			if err := l.SyncSealed(); err != nil {
+				return err
+			}
+		}
+		if err := dir.checkpointRecovery(dir.all()); err != nil {
+			return err
+		}
+		for _, l := range logs {
+			hw, known := owner.HighWatermark(l.TP())
+			if !known {
+				continue
+			}
+			dirt, err := l.Dirt(dir.checkpoints.cleanedTo(l.TP()), hw)
+			if err != nil {
+				return err
+			}
+			if dirt.Due(l.Config().MinCleanableDirtyRatio) && (!ok || dirt.Ratio() > best.dirt.Ratio()) {
+				best, ok = candidate{dir, l, dirt}, true
+			}
+		}
+		return nil
+	})
+	return best, ok
+}
+
+// compacted gives the logs with cleanup.policy=compact that can be read.
+func (dir *directory) compacted() []*storage.Log {
+	var out []*storage.Log
+	for _, l := range dir.all() {
+		if l.Config().CleanupCompact && !dir.uncleanable[l] {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// CleanedTo is how far a log is compacted.
+func (d *Dirs) CleanedTo(l *storage.Log) kafka.Offset {
+	if dir := d.holder(l); dir != nil {
+		return dir.checkpoints.cleanedTo(l.TP())
+	}
+	return 0
+}

@@ -44,6 +44,9 @@ type Options struct {
 	// called from a goroutine of its own.
 	OnFailed func(id kafka.DirID, path string, err error)
 	Every    Intervals
+	// KeyBytes bounds the memory of a compaction
+	// (log.cleaner.dedupe.buffer.size); 0 is Kafka's default.
+	KeyBytes int64
 }
 
 // LoadedLog is a log that was found when the directories were loaded.
@@ -80,6 +83,7 @@ type directory struct {
 	doomed []doomed // folders that wait for their removal
 
 	checkpoints checkpoints
+	uncleanable map[*storage.Log]bool // used by the cleaner alone
 }
 
 type doomed struct {

@@ -522,3 +522,7 @@ func FuzzCleanShutdownMarker(f *testing.F) {
 		}
 	})
 }
+
+func noSpaceFor(path string) vfs.Rule {
+	return vfs.Rule{Ops: vfs.OpWrite, Path: path, Err: vfs.ErrNoSpace}
+}

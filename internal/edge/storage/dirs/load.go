@@ -30,6 +30,9 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 	if opt.Files == nil {
 		opt.Files = storage.NewFiles(math.MaxInt)
 	}
+	if opt.KeyBytes == 0 {
+		opt.KeyBytes = defaultKeyBytes
+	}
 	opt.Threads = max(opt.Threads, 1)
 	d := &Dirs{opt: opt, fs: c.fs, claimed: c}
 	for _, from := range c.Directories {
@@ -48,6 +51,7 @@ func (d *Dirs) directory(from *Directory) *directory {
 	dir := &directory{
 		path: from.Path, id: from.ID,
 		logs:        map[kafka.TopicPartition]*storage.Log{},
+		uncleanable: map[*storage.Log]bool{},
 		checkpoints: checkpoints{fs: d.fs, root: from.Path},
 	}
 	if from.Err != nil {
