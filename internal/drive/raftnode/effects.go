@@ -101,16 +101,14 @@ func (n *Node) release(done raft.Seq) {
 
 // send puts a request on its way, or answers one.
 func (n *Node) send(m raft.Message) {
-	if reply, ok := n.calls[m.Call]; ok && m.To == kafka.NoNode {
-		delete(n.calls, m.Call)
-		body, raw := n.withBytes(m.Body)
-		reply(body, raw)
+	if m.To != kafka.NoNode {
+		n.request(m)
 		return
 	}
-	if m.To == kafka.NoNode {
-		return // who asked is gone
+	if r, ok := n.calls[m.Call]; ok {
+		delete(n.calls, m.Call)
+		r.reply(n.withBytes(m.Body))
 	}
-	n.request(m)
 }
 
 // withBytes adds to an answer the bytes it stands for. What cannot be read is

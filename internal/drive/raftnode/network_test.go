@@ -91,6 +91,12 @@ func (n *network) reach(from, addr string, req kmsg.Request) *Node {
 	return n.nodes[addr]
 }
 
+func (n *network) count(request string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.seen[request]
+}
+
 func (n *network) set(addr string, node *Node) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/raft"
 )
 
@@ -31,7 +32,7 @@ type Node struct {
 
 	// The fields below belong to the loop.
 	core      *raft.Core
-	calls     map[raft.Call]func(raft.Body, []byte) // requests of peers that wait for an answer
+	calls     map[raft.Call]received // requests of peers that wait for an answer
 	lastCall  raft.Call
 	payload   []byte // bytes of the answer being handled
 	proposals map[uint64]*proposal
@@ -69,7 +70,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	n := &Node{
 		cfg: cfg, origin: time.Now(), log: dir.log,
 		inbox: make(chan item, inboxSize), stopAsk: make(chan struct{}), done: make(chan struct{}),
-		calls: map[raft.Call]func(raft.Body, []byte){}, proposals: map[uint64]*proposal{},
+		calls: map[raft.Call]received{}, proposals: map[uint64]*proposal{},
 	}
 	n.writer = newWriter(n)
 	n.listeners.init(n)
@@ -120,6 +121,15 @@ func (n *Node) leaving() bool {
 func (n *Node) stopAsked() bool {
 	select {
 	case <-n.stopAsk:
+		return true
+	default:
+		return false
+	}
+}
+
+func (n *Node) ended() bool {
+	select {
+	case <-n.done:
 		return true
 	default:
 		return false
@@ -177,18 +187,31 @@ func (n *Node) Stop(ctx context.Context) error {
 	return n.log.Close()
 }
 
-// abandon fails who still waits for an answer of the loop.
+// abandon answers who still waits for the loop, which has ended.
 func (n *Node) abandon() {
+	n.emptyInbox()
+	for _, p := range n.proposals {
+		p.done(kafka.NoOffset, ErrStopped)
+	}
+	for _, r := range n.calls {
+		r.refuse(n)
+	}
+}
+
+// emptyInbox refuses what came when nobody looks any more.
+func (n *Node) emptyInbox() {
 	for {
 		select {
 		case it := <-n.inbox:
-			if p, ok := it.(*proposal); ok {
-				p.done(kafka.NoOffset, ErrStopped)
+			switch it := it.(type) {
+			case *proposal:
+				it.done(kafka.NoOffset, ErrStopped)
+			case received:
+				it.refuse(n)
+			case *describeQuorum:
+				it.reply(refuseDescribe(it.req, kerr.BrokerNotAvailable, "the node is stopping"))
 			}
 		default:
-			for _, p := range n.proposals {
-				p.done(kafka.NoOffset, ErrStopped)
-			}
 			return
 		}
 	}

@@ -36,6 +36,9 @@ func (n *Node) Handle(ctx context.Context, from RequestInfo, req kmsg.Request, r
 	}
 	select {
 	case n.inbox <- it:
+		if n.ended() {
+			n.emptyInbox() // the loop may not have seen it
+		}
 	case <-n.done:
 		reply(n.unavailable(from, req))
 	case <-ctx.Done():
@@ -51,12 +54,17 @@ type received struct {
 
 func (r received) run(n *Node) {
 	if n.fault != nil {
-		r.reply(refusalOf(r.body, kerr.BrokerNotAvailable, n.View()), nil)
+		r.refuse(n)
 		return
 	}
 	n.lastCall++
-	n.calls[n.lastCall] = r.reply
+	n.calls[n.lastCall] = r
 	n.step(raft.Received{Call: n.lastCall, Body: r.body})
+}
+
+// refuse answers that this node cannot look at the request any more.
+func (r received) refuse(n *Node) {
+	r.reply(refusalOf(r.body, kerr.BrokerNotAvailable, n.View()), nil)
 }
 
 // receive translates a request, or gives the response that refuses it.
