@@ -7,26 +7,37 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 )
 
 type sample struct {
-	Bytes  Counter    `name:"kafka_log_bytesin" help:"Bytes appended."`
-	Size   Gauge      `name:"kafka_log_size" help:"Bytes kept."`
-	Time   Histogram  `name:"kafka_log_flush_seconds" help:"Time of a sync."`
-	Errors CounterVec `name:"kafka_errors" help:"Errors by code." labels:"api,code"`
+	Bytes Count        `name:"kafka_log_bytesin_total" help:"Bytes appended."`
+	Size  Level        `name:"kafka_log_size" help:"Bytes kept."`
+	Time  Timing       `name:"kafka_log_flushtimems" help:"Time of a sync."`
+	Sizes Distribution `name:"kafka_request_bytes" help:"Bytes of requests."`
 }
 
 // Rule: one struct names the metrics of a package; all of them are served with
-// their help, beside functions read at the moment of the look.
+// their help, beside what is read at the moment of the look.
 func TestExposition(t *testing.T) {
 	r := New()
 	var m sample
 	r.Register(&m)
-	r.GaugeFunc("kafka_leadercount", "Leaders here.", func() float64 { return 7 })
+	leaders := map[string]float64{"a": 3, "b": 4}
+	Watch(r, func() map[string]float64 { return leaders }, Reading[map[string]float64]{
+		Name: "kafka_leadercount", Help: "Leaders here.", Labels: "topic",
+		Each: func(l map[string]float64, report Report) {
+			report(l["a"] + l["b"])
+			report(l["a"], "a")
+			report(l["b"], "b")
+		},
+	})
 	m.Bytes.Add(5)
-	m.Size.Set(3)
-	m.Time.Observe(0.001)
-	m.Errors.WithLabelValues("Produce", "2").Inc()
+	m.Size.Add(4)
+	m.Size.Add(-1)
+	m.Time.Saw(3 * time.Millisecond)
+	m.Sizes.Observe(2)
+	leaders["b"] = 5
 
 	ready := errors.New("still loading logs")
 	server := Server(r, func() error { return ready })
@@ -37,8 +48,10 @@ func TestExposition(t *testing.T) {
 	}
 	_, text := get("/metrics")
 	for _, want := range []string{
-		"# HELP kafka_log_bytesin Bytes appended.\n# TYPE kafka_log_bytesin counter\nkafka_log_bytesin 5\n",
-		"kafka_log_size 3\n", "kafka_log_flush_seconds_count 1\n", `kafka_errors{api="Produce",code="2"} 1`, "kafka_leadercount 7\n", "go_goroutines",
+		"# HELP kafka_log_bytesin_total Bytes appended.\n# TYPE kafka_log_bytesin_total counter\nkafka_log_bytesin_total 5\n",
+		"# TYPE kafka_log_size gauge\nkafka_log_size 3\n",
+		"kafka_log_flushtimems_count 1\n", "kafka_log_flushtimems_sum 3\n", `kafka_request_bytes{quantile="0.50"} 2`,
+		"kafka_leadercount 8\n", `kafka_leadercount{topic="a"} 3`, `kafka_leadercount{topic="b"} 5`, "go_goroutines", "process_open_fds",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing", want)
@@ -71,10 +84,10 @@ func TestMistakesPanic(t *testing.T) {
 		r.Register(m)
 	}
 	f("no help", &struct {
-		A Counter `name:"a"`
+		A Count `name:"a"`
 	}{})
-	f("no labels", &struct {
-		A CounterVec `name:"a" help:"A."`
+	f("no name", &struct {
+		A Count `help:"A."`
 	}{})
 	f("no metric", &struct {
 		A int `name:"a" help:"A."`
