@@ -13,8 +13,9 @@ type brokerRegistration struct{ controller *ctrlnode.Node }
 
 func (h brokerRegistration) route() Route { return later(0, 4, h.serve).on(OnController) }
 
-func (h brokerRegistration) serve(_ Context, req *kmsg.BrokerRegistrationRequest, reply func(kmsg.Response)) {
+func (h brokerRegistration) serve(c Context, req *kmsg.BrokerRegistrationRequest, reply func(kmsg.Response)) {
 	want := registrationOf(req)
+	want.SameProcess = c.Conn.InProcess
 	ctrlnode.Submit(h.controller, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Registered] {
 		return controller.RegisterBroker(img, soft, now, want)
 	}, func(registered controller.Registered, err error) {

@@ -38,5 +38,5 @@ func quorumRoute[T any, P body[T]](q Quorum, minVersion, maxVersion int16) Route
 
 // OwnConn is how a node's requests to itself appear to its handlers.
 func OwnConn(listener string) *transport.ConnInfo {
-	return &transport.ConnInfo{Listener: listener, ClientHost: net.IPv4(127, 0, 0, 1).String(), Principal: "User:ANONYMOUS"}
+	return &transport.ConnInfo{InProcess: true, Listener: listener, ClientHost: net.IPv4(127, 0, 0, 1).String(), Principal: "User:ANONYMOUS"}
 }

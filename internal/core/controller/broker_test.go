@@ -81,6 +81,17 @@ func TestARestartedBrokerWaitsForItsFormerSession(t *testing.T) {
 	do(c, RegisterBroker(c.img, c.soft, c.now, again))
 }
 
+func TestABrokerOfTheControllersOwnProcessNeedNotWait(t *testing.T) {
+	c := newCluster(t)
+	c.brokers(1)
+	again := registration(1, 1)
+	again.Incarnation, again.SameProcess = uid(77), true
+	do(c, RegisterBroker(c.img, c.soft, c.now, again))
+	if b := c.broker(1); b.Incarnation != uid(77) || !b.Fenced {
+		t.Errorf("became %+v", b)
+	}
+}
+
 func TestANewIncarnationLeavesItsISRs(t *testing.T) {
 	f := func(elr bool, previous func(*image.Broker) kafka.BrokerEpoch, want string) {
 		t.Helper()

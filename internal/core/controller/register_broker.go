@@ -26,6 +26,10 @@ type Registration struct {
 	// PreviousEpoch is that of the incarnation that shut down cleanly before,
 	// kafka.NoBrokerEpoch if it did not (KIP-966).
 	PreviousEpoch kafka.BrokerEpoch
+	// SameProcess: the broker is part of the active controller's own node. Its
+	// former incarnation ran in a process that held the same directories, so it
+	// is gone, however fresh its session.
+	SameProcess bool
 }
 
 // Registered is the reply to a registration.
@@ -109,7 +113,7 @@ func checkRegistration(img *image.Image, soft *Soft, now kafka.Instant, want Reg
 			want.Broker, want.ClusterID, soft.ClusterID)
 	}
 	old, known := img.Broker(want.Broker)
-	if known && old.Incarnation != want.Incarnation && soft.Live.inSession(old, now, soft.SessionTimeout) {
+	if known && !want.SameProcess && old.Incarnation != want.Incarnation && soft.Live.inSession(old, now, soft.SessionTimeout) {
 		return kerr.Errorf(kerr.DuplicateBrokerRegistration,
 			"another broker with id %d is alive, with incarnation %v", want.Broker, old.Incarnation)
 	}

@@ -68,6 +68,8 @@ type ConnInfo struct {
 	ClientPort int
 	Principal  string // "User:ANONYMOUS" where nobody logged in
 	TLS        bool
+	// InProcess: there is no connection, this node asks itself.
+	InProcess bool
 
 	software atomic.Pointer[Software]
 }
