@@ -5,24 +5,22 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// acls answers the ACL requests of a node without an authorizer.
-type acls struct{ where string }
-
-// Where the ACLs would be kept: the word that the answer ends with.
-var (
-	aclsOfBroker     = acls{"broker"}
-	aclsOfController = acls{"controller"}
+// The ACL requests of a node without an authorizer. The texts are Kafka's; it
+// speaks of the broker on a controller's listener, too.
+const (
+	noAuthorizer         = "No Authorizer is configured."
+	noAuthorizerOnBroker = "No Authorizer is configured on the broker"
 )
 
-func (a acls) describe(_ Context, _ *kmsg.DescribeACLsRequest) kmsg.Response {
+func describeACLs(_ Context, _ *kmsg.DescribeACLsRequest) kmsg.Response {
 	resp := kmsg.NewPtrDescribeACLsResponse()
-	text := "No Authorizer is configured on the " + a.where
+	text := noAuthorizerOnBroker
 	resp.ErrorCode, resp.ErrorMessage = int16(kerr.SecurityDisabled), &text
 	resp.Resources = []kmsg.DescribeACLsResponseResource{}
 	return resp
 }
 
-func (a acls) create(_ Context, req *kmsg.CreateACLsRequest) kmsg.Response {
+func createACLs(_ Context, req *kmsg.CreateACLsRequest) kmsg.Response {
 	resp := kmsg.NewPtrCreateACLsResponse()
 	resp.Results = make([]kmsg.CreateACLsResponseResult, 0, len(req.Creations))
 	for range req.Creations {
@@ -32,7 +30,7 @@ func (a acls) create(_ Context, req *kmsg.CreateACLsRequest) kmsg.Response {
 	return resp
 }
 
-func (a acls) delete(_ Context, req *kmsg.DeleteACLsRequest) kmsg.Response {
+func deleteACLs(_ Context, req *kmsg.DeleteACLsRequest) kmsg.Response {
 	resp := kmsg.NewPtrDeleteACLsResponse()
 	resp.Results = make([]kmsg.DeleteACLsResponseResult, 0, len(req.Filters))
 	for range req.Filters {
@@ -44,5 +42,3 @@ func (a acls) delete(_ Context, req *kmsg.DeleteACLsRequest) kmsg.Response {
 	}
 	return resp
 }
-
-const noAuthorizer = "No Authorizer is configured."

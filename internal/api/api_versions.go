@@ -62,7 +62,7 @@ func (a apiVersions) check(req *kmsg.ApiVersionsRequest) kerr.Code {
 		return kerr.None
 	}
 	switch {
-	case req.NodeID != -1 && req.ClusterID == nil:
+	case (req.NodeID != -1) != (req.ClusterID != nil): // both or none
 		return kerr.InvalidRequest
 	case req.NodeID != -1 && (*req.ClusterID != a.about.ClusterID || kafka.NodeID(req.NodeID) != a.about.Node):
 		return kerr.RebootstrapRequired

@@ -211,6 +211,7 @@ func TestApiVersionsRefusals(t *testing.T) {
 	f(5, kerr.RebootstrapRequired, mean(ptr(testCluster), 3))
 	f(5, kerr.RebootstrapRequired, mean(ptr("another"), 2))
 	f(5, kerr.InvalidRequest, mean(nil, 2))
+	f(5, kerr.InvalidRequest, mean(ptr(testCluster), -1))
 }
 
 func TestSoftwareIsNoted(t *testing.T) {

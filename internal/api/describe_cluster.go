@@ -27,7 +27,6 @@ type describeCluster struct {
 
 func (d describeCluster) serve(c Context, req *kmsg.DescribeClusterRequest) kmsg.Response {
 	resp := kmsg.NewPtrDescribeClusterResponse()
-	resp.EndpointType = req.EndpointType
 	resp.ControllerID = int32(kafka.NoNode)
 	resp.ClusterAuthorizedOperations = noOperations
 	resp.Brokers = []kmsg.DescribeClusterResponseBroker{}
@@ -35,7 +34,7 @@ func (d describeCluster) serve(c Context, req *kmsg.DescribeClusterRequest) kmsg
 		resp.ErrorCode, resp.ErrorMessage = int16(kerr.Of(err)), kerr.Message(err)
 		return resp
 	}
-	resp.ClusterID = d.clusterID
+	resp.ClusterID, resp.EndpointType = d.clusterID, d.serves
 	if req.IncludeClusterAuthorizedOperations {
 		resp.ClusterAuthorizedOperations = allClusterOperations
 	}

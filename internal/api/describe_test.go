@@ -94,12 +94,12 @@ func TestDescribeTopicPartitions(t *testing.T) {
 		}
 	}
 	f(topicPartitions(t, 100, "", 0), "a/0 0:2/0 1:1/0; b/0 0:1/0 1:2/0; next b 2") // the broker's 4
-	f(topicPartitions(t, 100, "b", 2), "b/0 2:1/0; c/0 0:-1/5elr[3];")
+	f(topicPartitions(t, 100, "b", 2), "b/0 2:1/0; c/0 0:-1/0elr[3];")
 	f(topicPartitions(t, 2, "", 0), "a/0 0:2/0 1:1/0; next b 0")
 	f(topicPartitions(t, 0, "", 0), "a/0 0:2/0; next a 1") // at least one
-	f(topicPartitions(t, 3, "", 0, "c", "x", "a/b", "a"), "a/0 0:2/0 1:1/0; a/b/17; c/0 0:-1/5elr[3]; next x 0")
-	f(topicPartitions(t, 4, "", 0, "c", "x", "a"), "a/0 0:2/0 1:1/0; c/0 0:-1/5elr[3]; x/3;")
-	f(topicPartitions(t, 4, "c", 0, "c", "a"), "c/0 0:-1/5elr[3];")
+	f(topicPartitions(t, 3, "", 0, "c", "x", "a/b", "a"), "a/0 0:2/0 1:1/0; a/b/17; c/0 0:-1/0elr[3]; next x 0")
+	f(topicPartitions(t, 4, "", 0, "c", "x", "a"), "a/0 0:2/0 1:1/0; c/0 0:-1/0elr[3]; x/3;")
+	f(topicPartitions(t, 4, "c", 0, "c", "a"), "c/0 0:-1/0elr[3];")
 	// "The cursor ... {topic, partition}" must fit what was asked for.
 	f(topicPartitions(t, 4, "b", 0, "c", "a"), "c/42; a/42;")
 	f(topicPartitions(t, 4, "a", -1, "a"), "a/42;")

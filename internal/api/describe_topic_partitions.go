@@ -82,7 +82,7 @@ func (p *topicPage) named(req *kmsg.DescribeTopicPartitionsRequest, from string,
 		}
 		t, ok := p.img.TopicNamed(name)
 		if !ok {
-			p.missing(name, unknownTopic(name))
+			p.missing(name, unknownTopic(name), allTopicOperations)
 		} else if !p.add(t, startOf(name, from, first)) {
 			return
 		}
@@ -128,10 +128,12 @@ func (p *topicPage) next(topic string, partition kafka.PartitionID) {
 	p.resp.NextCursor = &kmsg.DescribeTopicPartitionsResponseNextCursor{Topic: topic, Partition: int32(partition)}
 }
 
+// partition describes one partition. One without a leader is no error here: it
+// says leader -1, and what KIP-966 knows of who could become it.
 func (p *topicPage) partition(id kafka.PartitionID, part *image.Partition) kmsg.DescribeTopicPartitionsResponseTopicPartition {
-	leader, code := leaderOf(p.img, part, p.listener, kerr.ListenerNotFound)
+	leader, _ := leaderOf(p.img, part, p.listener, kerr.None)
 	r := kmsg.NewDescribeTopicPartitionsResponseTopicPartition()
-	r.ErrorCode, r.Partition = int16(code), int32(id)
+	r.Partition = int32(id)
 	r.LeaderID, r.LeaderEpoch = int32(leader), int32(part.LeaderEpoch)
 	r.Replicas, r.ISR = nodeIDs(part.Replicas), nodeIDs(part.ISR)
 	r.EligibleLeaderReplicas, r.LastKnownELR = nodeIDs(part.ELR), nodeIDs(part.LastELR)
@@ -139,8 +141,9 @@ func (p *topicPage) partition(id kafka.PartitionID, part *image.Partition) kmsg.
 	return r
 }
 
-func (p *topicPage) missing(name string, code kerr.Code) {
+func (p *topicPage) missing(name string, code kerr.Code, operations int32) {
 	r := kmsg.NewDescribeTopicPartitionsResponseTopic()
+	r.AuthorizedOperations = operations
 	r.ErrorCode, r.Topic, r.IsInternal = int16(code), &name, kafka.IsInternal(name)
 	r.Partitions = []kmsg.DescribeTopicPartitionsResponseTopicPartition{}
 	p.resp.Topics = append(p.resp.Topics, r)
@@ -149,6 +152,6 @@ func (p *topicPage) missing(name string, code kerr.Code) {
 // refuse answers each topic with the same error.
 func (p *topicPage) refuse(req *kmsg.DescribeTopicPartitionsRequest, code kerr.Code) {
 	for _, t := range req.Topics {
-		p.missing(t.Topic, code)
+		p.missing(t.Topic, code, noOperations)
 	}
 }

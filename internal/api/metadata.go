@@ -23,7 +23,6 @@ type metadata struct {
 func (m metadata) serve(c Context, req *kmsg.MetadataRequest) kmsg.Response {
 	q := metadataQuery{Context: c, req: req, img: m.view.Image(), version: req.Version}
 	resp := kmsg.NewPtrMetadataResponse()
-	resp.ClusterID = &m.clusterID
 	resp.AuthorizedOperations = noOperations
 	if q.malformed() {
 		resp.Topics = q.refused()
@@ -31,6 +30,7 @@ func (m metadata) serve(c Context, req *kmsg.MetadataRequest) kmsg.Response {
 		resp.ControllerID = int32(kafka.NoNode)
 		return resp
 	}
+	resp.ClusterID = &m.clusterID
 	resp.Brokers, resp.ControllerID = q.brokers(m.self)
 	if req.IncludeClusterAuthorizedOperations {
 		resp.AuthorizedOperations = allClusterOperations
@@ -111,7 +111,7 @@ func (q *metadataQuery) topics() (topics []kmsg.MetadataResponseTopic, wanted []
 			continue
 		}
 		if want.Topic == nil {
-			topics = append(topics, noTopic(nil, want.TopicID, kerr.UnknownTopicId))
+			topics = append(topics, noTopic(nil, want.TopicID, kerr.InvalidRequest))
 			continue
 		}
 		name := *want.Topic

@@ -14,11 +14,11 @@ import (
 // on every start.
 func TestACLsWithoutAuthorizer(t *testing.T) {
 	view := towns(t)
-	for scope, where := range map[Scope]string{OnBroker: "broker", OnController: "controller"} {
+	for _, scope := range []Scope{OnBroker, OnController} {
 		table := NewTable(scope, aboutOf(view), ClusterRoutes(ClusterDeps{View: view}))
 		for version := int16(1); version <= 3; version++ {
 			described := ask[*kmsg.DescribeACLsResponse](t, table, "PLAINTEXT", kmsg.NewPtrDescribeACLsRequest(), version)
-			if described.ErrorCode != 54 || *described.ErrorMessage != "No Authorizer is configured on the "+where {
+			if described.ErrorCode != 54 || *described.ErrorMessage != "No Authorizer is configured on the broker" {
 				t.Errorf("describe v%d: %d %v", version, described.ErrorCode, *described.ErrorMessage)
 			}
 			create := kmsg.NewPtrCreateACLsRequest()

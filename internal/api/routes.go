@@ -30,10 +30,9 @@ func ClusterRoutes(d ClusterDeps) []Route {
 	onController := describeCluster{d.View, d.ClusterID, d.Node, controllerEndpoints, d.QuorumLeader}
 	return []Route{
 		route(0, 13, metadata{d.View, d.ClusterID, d.Node, d.Topics}.serve),
-		route(1, 3, aclsOfBroker.describe),
-		route(1, 3, aclsOfController.describe).on(OnController),
-		route(1, 3, aclsOfBroker.create).on(Everywhere),
-		route(1, 3, aclsOfBroker.delete).on(Everywhere),
+		route(1, 3, describeACLs).on(Everywhere),
+		route(1, 3, createACLs).on(Everywhere),
+		route(1, 3, deleteACLs).on(Everywhere),
 		route(1, 3, createDelegationToken).on(Everywhere),
 		route(1, 2, renewDelegationToken).on(Everywhere),
 		route(1, 2, expireDelegationToken).on(Everywhere),

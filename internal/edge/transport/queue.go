@@ -21,6 +21,7 @@ type call struct {
 	frame   *buffer // goes back when the handler returned
 	held    int64   // bytes taken from decode
 	decode  *budget
+	seen    Observer // nil: nobody observes
 	replied atomic.Bool
 	began   time.Time // only where somebody observes
 
@@ -48,10 +49,10 @@ type queue struct {
 	// barrier is the call everything behind waits for. Invariant: it is in the
 	// ring and not ready.
 	barrier  *call
-	lastSent   time.Time // when a reply was taken to be sent, or had been sent
-	drained  bool // no more requests are read; what was started is still answered
-	ended    bool // the client sends no more; what is not ready is not wanted
-	closed   bool // nothing will be sent any more
+	lastSent time.Time // when a reply was taken to be sent, or had been sent
+	drained  bool      // no more requests are read; what was started is still answered
+	ended    bool      // the client sends no more; what is not ready is not wanted
+	closed   bool      // nothing will be sent any more
 }
 
 func newQueue() *queue {
@@ -84,6 +85,9 @@ func (q *queue) start(k *call) {
 // answer takes the reply to a call, from any goroutine.
 func (k *call) answer(r Reply) {
 	invariant.Check(!k.replied.Swap(true), "second reply to key %d correlation id %d", k.req.Key, k.req.CorrelationID)
+	if k.seen != nil && r.message != nil {
+		k.seen.Answer(&k.req, r.message)
+	}
 	k.encode(r)
 	q := k.q
 	q.mu.Lock()
