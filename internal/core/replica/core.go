@@ -156,7 +156,7 @@ func (c *Core) turn(a Assigned) {
 }
 
 func (c *Core) appended(now kafka.Instant, end kafka.Offset, out *Effects) {
-	c.log.End = end
+	c.log.End = max(c.log.End, end) // a duplicate ends where it was the first time
 	c.advance(now, out)
 }
 

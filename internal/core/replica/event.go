@@ -34,7 +34,8 @@ type Extent struct{ Start, End kafka.Offset }
 // Configured changes what the topic asks for.
 type Configured struct{ MinISR int }
 
-// Appended says that the local log now ends at End.
+// Appended says that the local log reaches End, or beyond: a producer's
+// duplicate ends where it was appended the first time.
 type Appended struct{ End kafka.Offset }
 
 // Trimmed says that the local log now starts at Start: by retention, or by
