@@ -193,3 +193,9 @@ func names(t testing.TB, fsys vfs.FS, dir string) []string {
 	slices.Sort(all)
 	return all
 }
+
+func contextThatIsOver() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx, cancel
+}
