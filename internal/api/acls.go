@@ -23,8 +23,8 @@ func describeACLs(_ Context, _ *kmsg.DescribeACLsRequest) kmsg.Response {
 func createACLs(_ Context, req *kmsg.CreateACLsRequest) kmsg.Response {
 	resp := kmsg.NewPtrCreateACLsResponse()
 	resp.Results = make([]kmsg.CreateACLsResponseResult, 0, len(req.Creations))
+	text := noAuthorizer
 	for range req.Creations {
-		text := noAuthorizer
 		resp.Results = append(resp.Results, kmsg.CreateACLsResponseResult{ErrorCode: int16(kerr.SecurityDisabled), ErrorMessage: &text})
 	}
 	return resp
@@ -33,8 +33,8 @@ func createACLs(_ Context, req *kmsg.CreateACLsRequest) kmsg.Response {
 func deleteACLs(_ Context, req *kmsg.DeleteACLsRequest) kmsg.Response {
 	resp := kmsg.NewPtrDeleteACLsResponse()
 	resp.Results = make([]kmsg.DeleteACLsResponseResult, 0, len(req.Filters))
+	text := noAuthorizer
 	for range req.Filters {
-		text := noAuthorizer
 		r := kmsg.NewDeleteACLsResponseResult()
 		r.ErrorCode, r.ErrorMessage = int16(kerr.SecurityDisabled), &text
 		r.MatchingACLs = []kmsg.DeleteACLsResponseResultMatchingACL{}

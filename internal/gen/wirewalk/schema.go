@@ -82,6 +82,9 @@ func parse(r io.Reader) ([]*message, error) {
 			all, open = append(all, m), nil
 			continue
 		}
+		if len(all) == 0 {
+			return nil, fmt.Errorf("line %d: a field before the first message", n)
+		}
 		m := all[len(all)-1]
 		f, err := parseField(words, m)
 		if err != nil {
