@@ -1,6 +1,8 @@
 package api
 
 import (
+	"log/slog"
+
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/controller"
 	"github.com/ottla/ottla/internal/core/image"
@@ -9,7 +11,10 @@ import (
 )
 
 // brokerHeartbeat answers BrokerHeartbeat (KIP-631, 858, 1066).
-type brokerHeartbeat struct{ controller *ctrlnode.Node }
+type brokerHeartbeat struct {
+	controller *ctrlnode.Node
+	log        *slog.Logger
+}
 
 func (h brokerHeartbeat) route() Route { return later(0, 2, h.serve).on(OnController) }
 
@@ -25,6 +30,10 @@ func (h brokerHeartbeat) serve(_ Context, req *kmsg.BrokerHeartbeatRequest, repl
 	}, func(beaten controller.Beaten, err error) {
 		resp := kmsg.NewPtrBrokerHeartbeatResponse()
 		resp.ErrorCode, resp.IsFenced = code(err), true
+		if beaten.Unplaced > 0 && !beaten.Fenced {
+			h.log.Warn("broker is unfenced although the directories of some replicas are not known",
+				"broker", req.BrokerID, "replicas", beaten.Unplaced)
+		}
 		if err == nil {
 			resp.IsCaughtUp, resp.IsFenced, resp.ShouldShutdown = beaten.CaughtUp, beaten.Fenced, beaten.ShutDown
 		}

@@ -1,6 +1,8 @@
 package api
 
 import (
+	"log/slog"
+
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
@@ -16,6 +18,7 @@ type ControlDeps struct {
 	// Self and Static are this node's id and its properties file.
 	Self   kafka.NodeID
 	Static *config.Config
+	Log    *slog.Logger
 }
 
 // ControlRoutes are the APIs that the active controller serves, in the order of
@@ -33,7 +36,7 @@ func ControlRoutes(d ControlDeps) []Route {
 		alterPartition{c}.route(),
 		updateFeatures{c}.route(),
 		brokerRegistration{c}.route(),
-		brokerHeartbeat{c}.route(),
+		brokerHeartbeat{c, d.Log}.route(),
 		unregisterBroker{c}.route(),
 		allocateProducerIDs{c}.route(),
 		controllerRegistration{c}.route(),

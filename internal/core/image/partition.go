@@ -107,6 +107,9 @@ func replace(list *[]kafka.NodeID, ids []int32) {
 	}
 }
 
+// nodeID names a node as records do.
+func nodeID(id int32) kafka.NodeID { return kafka.NodeID(id) }
+
 func nodes(ids []int32) []kafka.NodeID {
 	if len(ids) == 0 {
 		return nil
