@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
+	"time"
 
 	"github.com/ottla/ottla/internal/api"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -51,13 +52,15 @@ func (n *node) startQuorum(ctx context.Context) error {
 	n.onStop(func() { stopQuorum(q, stopGrace, n.log) })
 	if n.cfg.Node().Controller {
 		n.controller = ctrlnode.New(ctrlnode.Config{
-			Self:         n.cfg.Node().ID,
-			Settings:     n.controllerSettings(),
-			Quorum:       n.quorum,
-			Bootstrap:    bootstrap,
-			IdleInterval: n.cfg.Duration("metadata.max.idle.interval.ms"),
-			Seed:         randomSeed(),
-			Log:          n.log.With("part", "controller"),
+			Self:            n.cfg.Node().ID,
+			Settings:        n.controllerSettings(),
+			Quorum:          n.quorum,
+			Bootstrap:       bootstrap,
+			IdleInterval:    n.cfg.Duration("metadata.max.idle.interval.ms"),
+			Seed:            randomSeed(),
+			BalanceInterval: n.balanceInterval(),
+			UncleanInterval: n.cfg.Duration("unclean.leader.election.interval.ms"),
+			Log:             n.log.With("part", "controller"),
 		})
 	}
 	n.metaLog = &metadataPart{}
@@ -91,6 +94,14 @@ func (n *node) bootstrap(rc raftnode.Config) ([]controller.Versioned, error) {
 		records[i] = controller.Versioned{Message: m, Version: version}
 	}
 	return records, nil
+}
+
+// balanceInterval is how often leaders are brought home; 0: never.
+func (n *node) balanceInterval() time.Duration {
+	if !n.cfg.Bool("auto.leader.rebalance.enable") {
+		return 0
+	}
+	return time.Duration(n.cfg.Int("leader.imbalance.check.interval.seconds")) * time.Second
 }
 
 func (n *node) controllerSettings() *controller.Settings {
@@ -159,7 +170,7 @@ func (n *node) serveController(context.Context) error {
 // they only say what can be forwarded.
 func (n *node) controllerRoutes() []api.Route {
 	routes := api.ControlRoutes(api.ControlDeps{
-		Controller: n.controller, View: n.metaLog.view, Self: n.cfg.Node().ID, Static: n.cfg,
+		Controller: n.controller, View: n.metaLog.view, Self: n.cfg.Node().ID, Static: n.cfg, Log: n.log,
 	})
 	routes = append(routes, api.QuorumRoutes(n.quorum)...)
 	routes = append(routes, api.ClusterRoutes(n.clusterDeps(nil))...)

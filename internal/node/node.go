@@ -143,9 +143,13 @@ func (n *node) bind(context.Context) error {
 		n.bound[l.Name] = ln
 		n.onStop(func() { _ = ln.Close() }) // the server has usually closed it
 	}
-	n.peers = transport.NewPool(transport.ClientConfig{ClientID: fmt.Sprintf("ottla-%d", n.cfg.Node().ID), SoftwareVersion: n.opt.Version})
+	n.peers = n.newPool()
 	n.onStop(n.peers.Close)
 	return nil
+}
+
+func (n *node) newPool() *transport.Pool {
+	return transport.NewPool(transport.ClientConfig{ClientID: fmt.Sprintf("ottla-%d", n.cfg.Node().ID), SoftwareVersion: n.opt.Version})
 }
 
 // boundPort is the port of a listener, which the system has chosen where the

@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
@@ -51,7 +49,7 @@ func (n *node) quorumConfig() raftnode.Config {
 			Bytes: cfg.Int("metadata.max.retention.bytes"),
 			Age:   cfg.Duration("metadata.max.retention.ms"),
 		},
-		Sender: peers{n.peers},
+		Sender: raftnode.OverTransport(n.newQuorumPool(), cfg.Duration("controller.quorum.request.timeout.ms")),
 		Log:    n.log.With("part", "quorum"),
 		Fatal:  n.fail,
 	}
@@ -70,11 +68,13 @@ func (n *node) quorumConfig() raftnode.Config {
 	return rc
 }
 
-// peers carries the quorum's requests over the node's pool of connections.
-type peers struct{ pool *transport.Pool }
-
-func (p peers) Send(_ kafka.NodeID, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
-	p.pool.Send(context.Background(), addr, req, done)
+// newQuorumPool makes the connections to other members of the quorum. They are
+// apart from those to the controller: a parked Fetch would hold up what comes
+// after it on the same connection.
+func (n *node) newQuorumPool() *transport.Pool {
+	pool := n.newPool()
+	n.onStop(pool.Close)
+	return pool
 }
 
 // quorum shows a raftnode to the view and the controller as they want it.

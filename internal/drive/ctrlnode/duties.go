@@ -9,21 +9,43 @@ import (
 	"github.com/ottla/ottla/internal/core/image"
 )
 
-// againSoon is the wait after a fenced broker, when others may have expired too.
+// againSoon is the wait after a duty that says there is more of the same.
 const againSoon = 10 * time.Millisecond
 
-// duties are what the active controller does unasked. They run on one goroutine
-// from the claim to the end of leadership.
-type duties struct {
-	node *Node
-	quit chan struct{}
-	done chan struct{}
+// duty is something that the active controller does unasked. do says when to do
+// it again.
+type duty struct {
+	next time.Time
+	do   func() time.Duration
 }
 
+// duties run on one goroutine from the claim to the end of leadership.
+type duties struct {
+	node *Node
+	list []*duty
+	quit chan struct{}
+	done chan struct{}
+
+	// written is where the log ended when the NoOp duty looked last.
+	written kafka.Offset
+}
+
+// startDuties begins with those that are switched on.
 func startDuties(n *Node) *duties {
-	d := &duties{node: n, quit: make(chan struct{}), done: make(chan struct{})}
+	d := &duties{node: n, quit: make(chan struct{}), done: make(chan struct{}), written: n.cfg.Quorum.LogEnd()}
+	d.every(n.sessionCheck(), d.expire)
+	d.every(n.cfg.IdleInterval, d.noOp)
+	d.every(n.cfg.BalanceInterval, d.balance)
+	d.every(n.cfg.UncleanInterval, d.electUnclean)
 	go d.run()
 	return d
+}
+
+// every adds a duty; with an interval of 0 it is switched off.
+func (d *duties) every(interval time.Duration, do func() time.Duration) {
+	if interval > 0 {
+		d.list = append(d.list, &duty{next: time.Now().Add(interval), do: do})
+	}
 }
 
 func (d *duties) stop() {
@@ -33,40 +55,38 @@ func (d *duties) stop() {
 
 func (d *duties) run() {
 	defer close(d.done)
-	sessions := time.NewTimer(d.sessionCheck())
-	defer sessions.Stop()
-	var idle <-chan time.Time
-	if every := d.node.cfg.IdleInterval; every > 0 {
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		idle = ticker.C
-	}
-	written := d.node.cfg.Quorum.LogEnd()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
+		next := d.earliest()
+		timer.Reset(time.Until(next.next))
 		select {
 		case <-d.quit:
 			return
-		case <-sessions.C:
-			sessions.Reset(d.expire())
-		case <-idle:
-			if end := d.node.cfg.Quorum.LogEnd(); end > written {
-				written = end
-				continue
-			}
-			d.noOp()
-			written = d.node.cfg.Quorum.LogEnd()
+		case <-timer.C:
+			next.next = time.Now().Add(next.do())
 		}
 	}
 }
 
-// sessionCheck is an eighth of the session timeout, as in Apache Kafka.
-func (d *duties) sessionCheck() time.Duration {
-	return max(d.node.cfg.Settings.SessionTimeout/8, time.Millisecond)
+func (d *duties) earliest() *duty {
+	first := d.list[0]
+	for _, other := range d.list[1:] {
+		if other.next.Before(first.next) {
+			first = other
+		}
+	}
+	return first
 }
 
-// expire fences a broker whose session ended and says when to look again.
+// sessionCheck is an eighth of the session timeout, as in Apache Kafka.
+func (n *Node) sessionCheck() time.Duration {
+	return max(n.cfg.Settings.SessionTimeout/8, time.Millisecond)
+}
+
+// expire fences a broker whose session ended.
 func (d *duties) expire() time.Duration {
-	again := d.sessionCheck()
+	again := d.node.sessionCheck()
 	Submit(d.node, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Expired] {
 		decided := controller.Expire(img, soft, now)
 		if decided.Reply.More {
@@ -80,8 +100,35 @@ func (d *duties) expire() time.Duration {
 	return again
 }
 
-func (d *duties) noOp() {
-	Submit(d.node, func(kafka.Instant, *image.Image, *controller.Soft) controller.Decision[struct{}] {
-		return controller.Decision[struct{}]{Records: []controller.Versioned{{Message: metarec.NewNoOpRecord()}}}
-	}, func(struct{}, error) {})
+// noOp shows followers that the quorum is alive when nothing else was written.
+func (d *duties) noOp() time.Duration {
+	if d.node.cfg.Quorum.LogEnd() == d.written {
+		Submit(d.node, func(kafka.Instant, *image.Image, *controller.Soft) controller.Decision[struct{}] {
+			return controller.Decision[struct{}]{Records: []controller.Versioned{{Message: metarec.NewNoOpRecord()}}}
+		}, func(struct{}, error) {})
+	}
+	d.written = d.node.cfg.Quorum.LogEnd()
+	return d.node.cfg.IdleInterval
+}
+
+// balance gives leaderships back to preferred replicas.
+func (d *duties) balance() time.Duration {
+	return d.elect(d.node.cfg.BalanceInterval, controller.Balance)
+}
+
+// electUnclean gives leaderless partitions a leader whose topic allows it.
+func (d *duties) electUnclean() time.Duration {
+	return d.elect(d.node.cfg.UncleanInterval, controller.ElectUnclean)
+}
+
+func (d *duties) elect(interval time.Duration, decide func(*image.Image, *controller.Soft) controller.Decision[controller.Balanced]) time.Duration {
+	again := interval
+	Submit(d.node, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Balanced] {
+		decided := decide(img, soft)
+		if decided.Reply.More {
+			again = againSoon
+		}
+		return decided
+	}, func(controller.Balanced, error) {})
+	return again
 }

@@ -39,8 +39,13 @@ type Config struct {
 	// followers that the quorum is alive (metadata.max.idle.interval.ms); 0:
 	// never.
 	IdleInterval time.Duration
-	Seed         uint64
-	Log          *slog.Logger
+	// BalanceInterval is leader.imbalance.check.interval.seconds; 0: leaders
+	// stay where they are (auto.leader.rebalance.enable=false).
+	BalanceInterval time.Duration
+	// UncleanInterval is unclean.leader.election.interval.ms.
+	UncleanInterval time.Duration
+	Seed            uint64
+	Log             *slog.Logger
 }
 
 // Node is this node's controller, active or standing by.
