@@ -41,14 +41,18 @@ func Bin(t testing.TB) string {
 	return built.path
 }
 
-// Ottla runs a sub-command to its end and fails the test when it fails.
+// Ottla runs a sub-command to its end, fails the test when it fails, and returns
+// what it printed on standard output.
 func Ottla(t testing.TB, stdin string, args ...string) string {
 	t.Helper()
-	out, err := Run(stdin, exec.Command(Bin(t), args...))
+	cmd := exec.Command(Bin(t), args...)
+	var errs strings.Builder
+	cmd.Stdin, cmd.Stderr = strings.NewReader(stdin), &errs
+	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("ottla %s: %v\n%s", strings.Join(args, " "), err, out)
+		t.Fatalf("ottla %s: %v\n%s%s", strings.Join(args, " "), err, out, errs.String())
 	}
-	return out
+	return string(out)
 }
 
 // Dev is a node started by "ottla dev".

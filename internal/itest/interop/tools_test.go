@@ -148,7 +148,7 @@ var adminAnswers = map[string]string{
 	"listPartitionReassignments": "ok ",
 	"listOffsets latest":         "ok ", "listOffsets earliest": "ok ", "listOffsets maxTimestamp": "ok ", "listOffsets timestamp": "ok ",
 	"describeClientQuotas": "ok ", "describeUserScramCredentials": "ok ", "describeFeatures": "ok ", "describeMetadataQuorum": "ok ",
-	"describeProducers": "ok ", "describeTransactions": "TransactionalIdNotFoundException ", "listTransactions": "ok ",
+	"describeProducers": "ok ", "describeTransactions": "InvalidRequestException ", "listTransactions": "ok ",
 	"listConfigResources": "ok ", "listClientMetricsResources": "ok ",
 }
 

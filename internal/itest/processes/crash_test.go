@@ -169,7 +169,8 @@ func TestTenLossesOfUnsyncedBytes(t *testing.T) {
 		}
 	}
 	synced.progress(t, 100)
-	exactlyOnce(t, readAll(t, d.Addr, "synced"), synced.stop(t))
+	acked := synced.stop(t)
+	exactlyOnce(t, readAll(t, d.Addr, "synced"), acked)
 	plain.stopQuietly()
 	tailsOnly(t, readAll(t, d.Addr, "plain"))
 }

@@ -137,7 +137,7 @@ func count(p *itest.Proc, prefix string) int {
 func TestSIGTERMEndsANodeCleanly(t *testing.T) {
 	d := itest.StartDev(t)
 	create(t, d.Addr, "t", 1, nil)
-	reader := itest.Start(t, "kcat -C", exec.Command("kcat", "-b", d.Addr, "-C", "-t", "t", "-o", "beginning"))
+	reader := itest.Start(t, "kcat -C", exec.Command("kcat", "-b", d.Addr, "-u", "-C", "-t", "t", "-o", "beginning"))
 	itest.Kcat(t, "hello\n", "-b", d.Addr, "-P", "-t", "t", "-X", "topic.acks=all")
 	reader.Says(t, "hello")
 	began := time.Now()

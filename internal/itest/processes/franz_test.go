@@ -180,7 +180,7 @@ func ask(t *testing.T, cl *kgo.Client, topic string, partition int32, batch []by
 	req := kmsg.NewPtrProduceRequest()
 	req.Version, req.Acks, req.TimeoutMillis = 9, -1, 10_000
 	rt := kmsg.NewProduceRequestTopic()
-	rt.Topic = topic
+	rt.Topic, rt.TopicID = topic, topicID(t, cl, topic)
 	rp := kmsg.NewProduceRequestTopicPartition()
 	rp.Partition, rp.Records = partition, batch
 	rt.Partitions = append(rt.Partitions, rp)
@@ -190,6 +190,16 @@ func ask(t *testing.T, cl *kgo.Client, topic string, partition int32, batch []by
 		t.Fatal(err)
 	}
 	return got.(*kmsg.ProduceResponse).Topics[0].Partitions[0]
+}
+
+// topicID asks for a topic's id, by which newer versions of Produce name it.
+func topicID(t *testing.T, cl *kgo.Client, topic string) kadm.TopicID {
+	t.Helper()
+	topics, err := kadm.NewClient(cl).ListTopics(patience(t), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topics[topic].ID
 }
 
 func message(m *string) string {

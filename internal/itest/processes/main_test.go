@@ -5,7 +5,6 @@ package processes
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -16,8 +15,6 @@ import (
 
 	"github.com/ottla/ottla/internal/itest"
 )
-
-func TestMain(m *testing.M) { os.Exit(m.Run()) }
 
 // patience bounds everything that a client does in a test.
 func patience(t testing.TB) context.Context {
