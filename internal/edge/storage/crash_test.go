@@ -113,9 +113,6 @@ func newStory(t *testing.T) *story {
 		o.Config.IndexIntervalBytes, o.Config.SegmentBytes = 120, 900
 		o.BeforeTruncate = func(to kafka.Offset) error { s.point = to; return nil }
 	})
-	must(t, vfs.WriteFileAtomic(s.disk, "/data/x", nil)) // the folder itself is durable
-	must(t, s.disk.SyncDir(testDir))
-	must(t, s.disk.SyncDir("/data"))
 	return s
 }
 

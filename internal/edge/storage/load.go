@@ -1,17 +1,16 @@
 package storage
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
-	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // privateFiles is the limit of open files of a log that shares no pool.
@@ -28,13 +27,15 @@ func Open(opt Options) (*Log, error) {
 		opt.Now = time.Now
 	}
 	l := &Log{
-		opt: opt, fs: opt.FS, files: opt.Files, now: opt.Now,
+		tp: opt.TP, fs: opt.FS, files: opt.Files, now: opt.Now,
 		folder:     &folder{fs: opt.FS, name: filepath.Clean(opt.Dir)},
-		random:     rand.New(rand.NewPCG(opt.Seed, uint64(opt.TP.Partition))),
+		baseLogger: opt.Logger, onError: opt.OnError, beforeTruncate: opt.BeforeTruncate, expiry: opt.ProducerExpiry,
+		metrics:    opt.Metrics,
 		snapshotAt: kafka.NoOffset,
 	}
-	l.cfg.Store(&opt.Config)
-	if err := l.load(); err != nil {
+	l.random.Seed(opt.Seed, uint64(opt.TP.Partition))
+	l.SetConfig(opt.Config)
+	if err := l.load(opt); err != nil {
 		for _, s := range l.segments {
 			_ = s.closeIdle()
 		}
@@ -43,24 +44,33 @@ func Open(opt Options) (*Log, error) {
 	return l, nil
 }
 
-func (l *Log) load() error {
-	if err := vfs.MkdirAllSync(l.fs, l.folder.path(), 0o755); err != nil {
+// load makes the folder or reads what is in it. A new log is not synced: like
+// its records it becomes durable with the first Sync.
+func (l *Log) load(opt Options) error {
+	if err := l.fs.MkdirAll(l.folder.path(), 0o755); err != nil {
 		return err
 	}
-	var err error
-	if l.topicID, err = keepTopicID(l.fs, l.folder.path(), l.opt.TopicID); err != nil {
+	files, err := l.list()
+	if err != nil {
 		return err
 	}
-	if err := l.finishInterrupted(); err != nil {
+	if l.topicID, err = keepTopicID(l.fs, l.folder.path(), opt.TopicID); err != nil {
 		return err
 	}
-	if err := l.findSegments(); err != nil {
+	changed, err := l.finishInterrupted(files)
+	if err == nil && changed {
+		files, err = l.list()
+	}
+	if err != nil {
+		return err
+	}
+	r := recovery{Log: l, opt: opt, replayFrom: math.MaxInt64}
+	if err := r.findSegments(files); err != nil {
 		return err
 	}
 	if len(l.segments) == 0 {
-		return l.begin(max(l.opt.LogStart, 0))
+		return l.begin(max(opt.LogStart, 0))
 	}
-	r := recovery{Log: l, replayFrom: math.MaxInt64}
 	if err := r.run(); err != nil {
 		return err
 	}
@@ -86,7 +96,7 @@ func (l *Log) begin(at kafka.Offset) error {
 type found struct {
 	base   kafka.Offset
 	suffix string
-	size   int64
+	size   int64 // of logs and indexes; else 0
 }
 
 func (f found) name() string { return FileName(f.base, f.suffix) }
@@ -102,11 +112,15 @@ func (l *Log) list() ([]found, error) {
 		if !ok || e.IsDir() {
 			continue
 		}
-		info, err := e.Info()
-		if err != nil {
-			return nil, err
+		f := found{base: base, suffix: suffix}
+		if suffix == logSuffix || suffix == indexSuffix || suffix == timeIndexSuffix || suffix == logSuffix+swapSuffix {
+			info, err := e.Info()
+			if err != nil {
+				return nil, err
+			}
+			f.size = info.Size()
 		}
-		list = append(list, found{base, suffix, info.Size()})
+		list = append(list, f)
 	}
 	return list, nil
 }
@@ -119,11 +133,7 @@ func (l *Log) list() ([]found, error) {
 //     the lowest of them, which belongs to the same incomplete result;
 //   - any other .swap is complete and replaces the segments whose range it
 //     covers.
-func (l *Log) finishInterrupted() error {
-	list, err := l.list()
-	if err != nil {
-		return err
-	}
+func (l *Log) finishInterrupted(list []found) (changed bool, err error) {
 	lowest := kafka.Offset(math.MaxInt64)
 	for _, f := range list {
 		if strings.HasSuffix(f.suffix, cleanedSuffix) {
@@ -131,7 +141,6 @@ func (l *Log) finishInterrupted() error {
 		}
 	}
 	var swaps []found
-	changed := false
 	for _, f := range list {
 		swap := strings.HasSuffix(f.suffix, swapSuffix)
 		switch {
@@ -141,17 +150,17 @@ func (l *Log) finishInterrupted() error {
 			strings.HasSuffix(f.suffix, cleanedSuffix), strings.HasSuffix(f.suffix, tmpSuffix):
 			changed = true
 			if err := l.fs.Remove(l.folder.join(f.name())); err != nil {
-				return err
+				return changed, err
 			}
 		}
 	}
 	if err := l.completeSwaps(list, swaps); err != nil {
-		return err
+		return changed, err
 	}
-	if !changed && len(swaps) == 0 {
-		return nil
+	if changed = changed || len(swaps) > 0; !changed {
+		return false, nil
 	}
-	return l.fs.SyncDir(l.folder.path())
+	return true, l.fs.SyncDir(l.folder.path())
 }
 
 func (l *Log) completeSwaps(list, swaps []found) error {
@@ -198,22 +207,24 @@ func (l *Log) removeCovered(swap found, list []found) error {
 
 // findSegments takes over the log files, in order, and removes index files that
 // have none.
-func (l *Log) findSegments() error {
-	list, err := l.list()
-	if err != nil {
-		return err
-	}
-	logs := map[kafka.Offset]bool{}
-	for _, f := range list {
+func (r *recovery) findSegments(list []found) error {
+	for _, f := range list { // ordered by name, so a log comes after its index
 		if f.suffix == logSuffix {
-			logs[f.base] = true
-			l.segments = append(l.segments, l.newSegment(f.base, f.size, ""))
+			r.segments = append(r.segments, r.newSegment(f.base, f.size, ""))
+			r.indexes = append(r.indexes, indexSizes{-1, -1})
 		}
 	}
 	for _, f := range list {
-		index := f.suffix == indexSuffix || f.suffix == timeIndexSuffix || f.suffix == txnIndexSuffix
-		if index && !logs[f.base] {
-			if err := l.fs.Remove(l.folder.join(f.name())); err != nil {
+		i, there := slices.BinarySearchFunc(r.segments, f.base, func(s *segment, o kafka.Offset) int { return cmp.Compare(s.base, o) })
+		switch {
+		case f.suffix == snapshotSuffix:
+			r.snapshots = append(r.snapshots, f.base)
+		case f.suffix == indexSuffix && there:
+			r.indexes[i].offsets = f.size
+		case f.suffix == timeIndexSuffix && there:
+			r.indexes[i].times = f.size
+		case !there && (f.suffix == indexSuffix || f.suffix == timeIndexSuffix || f.suffix == txnIndexSuffix):
+			if err := r.fs.Remove(r.folder.join(f.name())); err != nil {
 				return err
 			}
 		}

@@ -51,7 +51,8 @@ type Options struct {
 	// ProducerExpiry is how long a producer without an open transaction is
 	// remembered (producer.id.expiration.ms); 0 is for ever.
 	ProducerExpiry time.Duration
-	Seed           uint64 // of the jitter of segment.ms
+	Seed           uint64   // of the jitter of segment.ms
+	Metrics        *Metrics // shared by all logs of a node; nil: nobody counts
 }
 
 // ErrFailed says that an earlier write or sync of the log failed. Its unsynced
@@ -62,14 +63,20 @@ var ErrFailed = kerr.Errorf(kerr.KafkaStorageError, "an earlier write to this lo
 // goroutines; those that change it exclude each other. Offsets returned by a
 // getter may be old when another goroutine appends.
 type Log struct {
-	opt     Options
+	tp      kafka.TopicPartition
+	topicID kafka.TopicID
 	fs      vfs.FS
 	folder  *folder
 	files   *Files
+	metrics *Metrics // nil: nobody counts
 	cfg     atomic.Pointer[config.LogConfig]
 	now     func() time.Time
-	topicID kafka.TopicID
-	random  *rand.Rand // guarded by writer
+	random  rand.PCG // guarded by writer
+
+	baseLogger     *slog.Logger
+	onError        func(error)
+	beforeTruncate func(kafka.Offset) error
+	expiry         time.Duration
 
 	writer sync.Mutex
 	shape  sync.RWMutex
@@ -85,9 +92,11 @@ type Log struct {
 	recovery    kafka.Offset
 	epochsSaved bool // the epoch file was synced with the present content
 	dirSaved    bool // the folder was synced since a file was made, renamed or removed
+	bornSaved   bool // the topic id and the folder's own entry were synced
 
 	// Guarded by writer.
 	snapshotAt    kafka.Offset // of the newest producer snapshot
+	snapshotSaved bool         // it was synced
 	sinceSnapshot int64        // bytes appended after it
 	firstDirtyMs  int64        // when the oldest append since SyncDue's last sync was made, 0 without
 	doomed        []doomed     // renamed to .deleted, waiting to be removed
@@ -109,7 +118,7 @@ func (l *Log) config() *config.LogConfig { return l.cfg.Load() }
 func (l *Log) nowMs() int64              { return l.now().UnixMilli() }
 
 // TP is the partition's name.
-func (l *Log) TP() kafka.TopicPartition { return l.opt.TP }
+func (l *Log) TP() kafka.TopicPartition { return l.tp }
 
 // Dir is the folder the log lives in now.
 func (l *Log) Dir() string { return l.folder.path() }
@@ -214,9 +223,9 @@ func (l *Log) fail(doing string, err error) error {
 	if errors.Is(err, ErrFailed) {
 		return err
 	}
-	wrapped := fmt.Errorf("%w: %s of %s-%d: %w", kerr.KafkaStorageError, doing, l.opt.TP.Topic, l.opt.TP.Partition, err)
-	if l.failure.CompareAndSwap(nil, &wrapped) && l.opt.OnError != nil {
-		l.opt.OnError(wrapped)
+	wrapped := fmt.Errorf("%w: %s of %s-%d: %w", kerr.KafkaStorageError, doing, l.tp.Topic, l.tp.Partition, err)
+	if l.failure.CompareAndSwap(nil, &wrapped) && l.onError != nil {
+		l.onError(wrapped)
 	}
 	return wrapped
 }
@@ -228,7 +237,7 @@ func (l *Log) usable() error {
 	case l.failure.Load() != nil:
 		return ErrFailed
 	case l.closed:
-		return kerr.Errorf(kerr.KafkaStorageError, "the log of %s-%d is closed", l.opt.TP.Topic, l.opt.TP.Partition)
+		return kerr.Errorf(kerr.KafkaStorageError, "the log of %s-%d is closed", l.tp.Topic, l.tp.Partition)
 	}
 	return nil
 }
@@ -236,10 +245,10 @@ func (l *Log) usable() error {
 func (l *Log) active() *segment { return l.segments[len(l.segments)-1] }
 
 func (l *Log) logger() *slog.Logger {
-	if l.opt.Logger == nil {
+	if l.baseLogger == nil {
 		return slog.New(slog.DiscardHandler)
 	}
-	return l.opt.Logger.With("topic", l.opt.TP.Topic, "partition", int32(l.opt.TP.Partition))
+	return l.baseLogger.With("topic", l.tp.Topic, "partition", int32(l.tp.Partition))
 }
 
 // Fail makes the log refuse every change from now on, as when its directory has

@@ -155,6 +155,13 @@ type Producer struct {
 	TxnStart         kafka.Offset // NoOffset without an open transaction
 }
 
+// ProducerCount is how many producers are remembered.
+func (l *Log) ProducerCount() int {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return len(l.producers.byID)
+}
+
 // Producers lists the active producers in the order of their ids.
 func (l *Log) Producers() []Producer {
 	l.mu.RLock()

@@ -173,7 +173,7 @@ func (l *Log) readError(err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, errTorn):
-		return kerr.Errorf(kerr.CorruptMessage, "the log of %s-%d holds bytes that are no batch", l.opt.TP.Topic, l.opt.TP.Partition)
+		return kerr.Errorf(kerr.CorruptMessage, "the log of %s-%d holds bytes that are no batch", l.tp.Topic, l.tp.Partition)
 	}
 	return l.fail("read", err)
 }

@@ -22,10 +22,16 @@ func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 // above is validated by its checksums, and its indexes are built again.
 type recovery struct {
 	*Log
+	opt       Options
+	indexes   []indexSizes   // of the segments
+	snapshots []kafka.Offset // of producers, in order
 	// replayFrom is the first offset whose transaction index entries are gone.
 	replayFrom kafka.Offset
 	epochsGone bool // the epoch file is missing or damaged
 }
+
+// indexSizes are the sizes of a segment's index files; negative without a file.
+type indexSizes struct{ offsets, times int64 }
 
 func (r *recovery) run() error {
 	if err := r.loadEpochs(); err != nil {
@@ -78,8 +84,7 @@ func (r *recovery) loadEpochs() error {
 
 func (r *recovery) segmentsInOrder() error {
 	for i := 0; i < len(r.segments); i++ {
-		s := r.segments[i]
-		whole, err := r.segment(s, i == len(r.segments)-1, r.nextBase(i))
+		whole, err := r.segment(i, i == len(r.segments)-1, r.nextBase(i))
 		if err != nil {
 			return err
 		}
@@ -101,7 +106,8 @@ func (r *recovery) nextBase(i int) kafka.Offset {
 
 // segment recovers one segment as far as it needs that. It tells whether the
 // segment was whole, to its end.
-func (r *recovery) segment(s *segment, last bool, next kafka.Offset) (whole bool, err error) {
+func (r *recovery) segment(i int, last bool, next kafka.Offset) (whole bool, err error) {
+	s := r.segments[i]
 	if !r.opt.Clean && !r.opt.SameBoot && next > r.opt.RecoveryPoint {
 		whole, err := r.scanAll(s)
 		if err == nil && whole && !last && r.end < next {
@@ -113,7 +119,7 @@ func (r *recovery) segment(s *segment, last bool, next kafka.Offset) (whole bool
 		}
 		return whole, err
 	}
-	err = s.loadIndexes()
+	err = s.openIndexes(r.indexes[i].offsets, r.indexes[i].times)
 	if errors.Is(err, errBadIndex) {
 		return r.scanAll(s)
 	}
@@ -237,7 +243,7 @@ func (r *recovery) relearnEpochs() error {
 // markUnsynced leaves to the next sync what may be in memory only.
 func (r *recovery) markUnsynced() {
 	if r.opt.Clean {
-		r.dirSaved = true
+		r.dirSaved, r.bornSaved = true, true
 		return
 	}
 	for i, s := range r.segments {
@@ -254,10 +260,11 @@ func (r *recovery) settleEpochsAndProducers() error {
 			return err
 		}
 	}
-	err := r.reloadProducersFrom(min(r.end, r.replayFrom))
+	err := r.reloadProducersFrom(r.snapshots, min(r.end, r.replayFrom))
 	if errors.Is(err, errTorn) {
 		return r.again()
 	}
+	r.snapshotSaved = r.opt.Clean
 	return err
 }
 
@@ -265,7 +272,8 @@ func (r *recovery) settleEpochsAndProducers() error {
 // validated, and cut at the first batch that is not right.
 func (r *recovery) again() error {
 	r.logger().Error("the log is damaged below its recovery point; it is validated from its start")
-	all := recovery{Log: r.Log, replayFrom: math.MaxInt64, epochsGone: true}
+	all := *r
+	all.replayFrom, all.epochsGone = math.MaxInt64, true
 	all.opt.Clean, all.opt.SameBoot, all.opt.RecoveryPoint = false, false, 0
 	return all.run()
 }

@@ -3,7 +3,6 @@ package storage
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
 	"os"
 
@@ -88,7 +87,7 @@ func (l *Log) newSegment(base kafka.Offset, size int64, suffix string) *segment 
 	s.times.last = entry{offset: base, time: noTime}
 	s.aborted.file = l.files.file(l.folder, base, txnIndexSuffix+suffix)
 	if jitter := min(l.config().SegmentJitterMs, l.config().SegmentMs); jitter > 0 {
-		s.jitterMs = l.random.Int64N(jitter)
+		s.jitterMs = int64(l.random.Uint64() % uint64(jitter))
 	}
 	return s
 }
@@ -161,22 +160,16 @@ func (s *segment) scan(pos, end int64, whole bool, visit func(batch.Header, int6
 	return at, err
 }
 
-// sizes reads how long the files are and takes over the entries of the indexes
-// that are in their files.
-func (s *segment) loadIndexes() error {
-	for _, x := range []*index{&s.offsets, &s.times} {
-		info, err := s.log.folder.fs.Stat(x.file.path())
-		if errors.Is(err, fs.ErrNotExist) {
-			return errBadIndex
-		}
-		if err != nil {
-			return err
-		}
-		if err := x.open(info.Size(), s.size); err != nil {
-			return err
-		}
+// openIndexes takes over the entries that are in the files of the indexes, given
+// their sizes; a negative one means that there is no file.
+func (s *segment) openIndexes(offsets, times int64) error {
+	if offsets < 0 || times < 0 {
+		return errBadIndex
 	}
-	return nil
+	if err := s.offsets.open(offsets, s.size); err != nil {
+		return err
+	}
+	return s.times.open(times, s.size)
 }
 
 // errBadIndex says that an index cannot be what belongs to its log.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/vfs"
@@ -43,6 +45,7 @@ type work struct {
 	end         kafka.Offset
 	segments    []*segment
 	epochs, dir bool // whether the epoch file and the folder are to be synced
+	born        bool // and the topic id and the folder's own entry
 }
 
 // sync may be called with and without writer held.
@@ -55,13 +58,26 @@ func (l *Log) sync(sealed bool) (kafka.Offset, error) {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	w := l.plan(sealed)
+	if l.metrics != nil && len(w.segments) > 0 {
+		began := time.Now()
+		defer func() { l.metrics.Flush.Saw(time.Since(began)) }()
+	}
 	for _, s := range w.segments {
-		if err := l.syncSegment(s, s != w.segments[len(w.segments)-1] || !l.isActive(s)); err != nil {
+		err := syncFile(s.log)
+		if err == nil && !l.isActive(s) {
+			err = l.syncIndexes(s)
+		}
+		if err != nil {
 			return l.RecoveryPoint(), err
 		}
 	}
 	if w.epochs {
 		if err := l.writeEpochs(true); err != nil {
+			return l.RecoveryPoint(), err
+		}
+	}
+	if w.born {
+		if err := l.saveBirth(); err != nil {
 			return l.RecoveryPoint(), err
 		}
 	}
@@ -71,6 +87,25 @@ func (l *Log) sync(sealed bool) (kafka.Offset, error) {
 		}
 	}
 	return l.synced(w), nil
+}
+
+// saveBirth makes a new log's topic id and its folder's entry durable: without
+// them its records would belong to nobody.
+func (l *Log) saveBirth() error {
+	if !l.topicID.IsZero() {
+		f, err := l.fs.OpenFile(l.folder.join(PartitionMetadataFile), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		if closeErr := f.Close(); err == nil {
+			err = closeErr
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return l.fs.SyncDir(filepath.Dir(l.folder.path()))
 }
 
 func (l *Log) isActive(s *segment) bool {
@@ -84,7 +119,7 @@ func (l *Log) isActive(s *segment) bool {
 func (l *Log) plan(sealed bool) work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := work{end: l.end, epochs: !l.epochsSaved, dir: !l.dirSaved}
+	w := work{end: l.end, epochs: !l.epochsSaved, dir: !l.dirSaved, born: !l.bornSaved}
 	list := l.segments
 	if sealed {
 		w.end, list = l.active().base, list[:len(list)-1]
@@ -95,7 +130,7 @@ func (l *Log) plan(sealed bool) work {
 		}
 		s.unsynced = false
 	}
-	l.dirSaved = true
+	l.dirSaved, l.bornSaved = true, true
 	return w
 }
 
@@ -106,17 +141,13 @@ func (l *Log) synced(w work) kafka.Offset {
 	return l.recovery
 }
 
-func (l *Log) syncSegment(s *segment, indexes bool) error {
-	if err := syncFile(s.log); err != nil {
-		return err
-	}
+// syncIndexes makes the indexes of a segment durable, unless they are.
+func (l *Log) syncIndexes(s *segment) error {
 	l.mu.Lock()
-	indexes = indexes && s.indexUnsaved
-	if indexes {
-		s.indexUnsaved = false
-	}
+	due := s.indexUnsaved
+	s.indexUnsaved = false
 	l.mu.Unlock()
-	if !indexes {
+	if !due {
 		return nil
 	}
 	if err := errors.Join(syncFile(s.offsets.file), syncFile(s.times.file)); err != nil {
@@ -201,7 +232,7 @@ func (l *Log) snapshot(at kafka.Offset) error {
 		return err
 	}
 	old := l.snapshotAt
-	l.snapshotAt, l.sinceSnapshot = at, 0
+	l.snapshotAt, l.snapshotSaved, l.sinceSnapshot = at, false, 0
 	stray := old >= 0 && old != at && !slices.ContainsFunc(l.segments, func(s *segment) bool { return s.base == old })
 	if !stray {
 		return nil
@@ -238,9 +269,9 @@ func (l *Log) tick() error {
 	if l.usable() != nil {
 		return nil
 	}
-	if l.opt.ProducerExpiry > 0 {
+	if l.expiry > 0 {
 		l.mu.Lock()
-		l.producers.expire(l.nowMs(), l.opt.ProducerExpiry.Milliseconds())
+		l.producers.expire(l.nowMs(), l.expiry.Milliseconds())
 		l.mu.Unlock()
 	}
 	if err := l.flushIndexes(l.active()); err != nil {
@@ -305,18 +336,8 @@ func (l *Log) finish(sync bool) error {
 	}
 	// Unlike after a crash nothing will be built again: the active segment's
 	// indexes and the snapshot count too.
-	if err := l.syncSegment(l.active(), true); err != nil {
+	if err := l.syncIndexes(l.active()); err != nil || l.snapshotSaved || l.snapshotAt < 0 {
 		return err
-	}
-	if err := l.syncSnapshot(); err != nil {
-		return err
-	}
-	return l.fs.SyncDir(l.folder.path())
-}
-
-func (l *Log) syncSnapshot() error {
-	if l.snapshotAt < 0 {
-		return nil
 	}
 	return vfs.WriteFileAtomic(l.fs, l.folder.join(FileName(l.snapshotAt, snapshotSuffix)), l.producers.encode())
 }

@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,7 +54,8 @@ func decodeTopicID(b []byte) (kafka.TopicID, error) {
 }
 
 // ReadTopicID reads the topic id of a partition's folder; a zero one means that
-// the folder has none.
+// the folder has none, or, after a loss of power, an empty file: the log was
+// never synced.
 func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
 	b, err := vfs.ReadFile(f, filepath.Join(dir, PartitionMetadataFile), partitionMetadataLimit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,6 +64,9 @@ func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
 	if err != nil {
 		return kafka.TopicID{}, err
 	}
+	if len(bytes.Trim(b, "\x00")) == 0 {
+		return kafka.TopicID{}, nil
+	}
 	id, err := decodeTopicID(b)
 	if err != nil {
 		return id, fmt.Errorf("read %s: %w", filepath.Join(dir, PartitionMetadataFile), err)
@@ -69,8 +74,9 @@ func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
 	return id, nil
 }
 
-// keepTopicID writes the topic id to a folder that has none, durably, and
-// refuses one that has another. It gives the id that the folder has then.
+// keepTopicID writes the topic id to a folder that has none, and refuses one that
+// has another. It gives the id that the folder has then. The first Sync of the
+// log makes it durable.
 func keepTopicID(f vfs.FS, dir string, want kafka.TopicID) (kafka.TopicID, error) {
 	have, err := ReadTopicID(f, dir)
 	switch {
@@ -79,7 +85,7 @@ func keepTopicID(f vfs.FS, dir string, want kafka.TopicID) (kafka.TopicID, error
 	case want.IsZero() || have == want:
 		return have, nil
 	case have.IsZero():
-		return want, vfs.WriteFileAtomic(f, filepath.Join(dir, PartitionMetadataFile), encodeTopicID(want))
+		return want, vfs.ReplaceFile(f, filepath.Join(dir, PartitionMetadataFile), encodeTopicID(want))
 	}
 	return have, fmt.Errorf("%w: %s is of topic %s, wanted %s", ErrTopicID, dir, have, want)
 }

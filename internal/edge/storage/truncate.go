@@ -50,10 +50,10 @@ func (l *Log) lower(to kafka.Offset) error {
 	falls := to < l.recovery
 	l.recovery = min(l.recovery, to)
 	l.mu.Unlock()
-	if !falls || l.opt.BeforeTruncate == nil {
+	if !falls || l.beforeTruncate == nil {
 		return nil
 	}
-	return l.opt.BeforeTruncate(to)
+	return l.beforeTruncate(to)
 }
 
 func (l *Log) truncate(end kafka.Offset) error {
@@ -301,17 +301,27 @@ func (l *Log) raiseStart(o kafka.Offset) error {
 // reloadProducers sets the producer state to what the log says at its end: the
 // newest snapshot and what follows it. Snapshots above the end are removed.
 func (l *Log) reloadProducers() error {
-	return l.reloadProducersFrom(l.end)
+	files, err := l.list()
+	if err != nil {
+		return err
+	}
+	var snapshots []kafka.Offset
+	for _, f := range files {
+		if f.suffix == snapshotSuffix {
+			snapshots = append(snapshots, f.base)
+		}
+	}
+	return l.reloadProducersFrom(snapshots, l.end)
 }
 
 // reloadProducersFrom does so with no snapshot above an offset, so that the
 // transaction indexes from there on are filled again.
-func (l *Log) reloadProducersFrom(o kafka.Offset) error {
-	ps, at, err := l.newestSnapshot(o)
+func (l *Log) reloadProducersFrom(snapshots []kafka.Offset, o kafka.Offset) error {
+	ps, at, err := l.newestSnapshot(snapshots, o)
 	if err != nil {
 		return err
 	}
-	l.snapshotAt = at
+	l.snapshotAt, l.snapshotSaved = at, false
 	return l.replay(ps, max(at, l.segments[0].base))
 }
 
@@ -353,22 +363,13 @@ func (l *Log) replay(ps producers, from kafka.Offset) error {
 	return nil
 }
 
-// newestSnapshot loads the newest good snapshot at or below an offset. A damaged
-// one is removed, and so are those above it: they belong to records that are
-// gone. at is NoOffset when there is none.
-func (l *Log) newestSnapshot(end kafka.Offset) (ps producers, at kafka.Offset, err error) {
-	list, err := l.fs.ReadDir(l.folder.path())
-	if err != nil {
-		return ps, 0, err
-	}
-	slices.Reverse(list) // ReadDir orders by name
-	for _, e := range list {
-		at, suffix, ok := parseFileName(e.Name())
-		if !ok || suffix != snapshotSuffix {
-			continue
-		}
+// newestSnapshot loads the newest good snapshot at or below an offset, of those
+// that there are. A damaged one is removed, and so are those above it: they
+// belong to records that are gone. at is NoOffset when there is none.
+func (l *Log) newestSnapshot(snapshots []kafka.Offset, end kafka.Offset) (ps producers, at kafka.Offset, err error) {
+	for _, at := range slices.Backward(snapshots) {
 		if at <= end {
-			b, err := vfs.ReadFile(l.fs, l.folder.join(e.Name()), snapshotLimit)
+			b, err := vfs.ReadFile(l.fs, l.folder.join(FileName(at, snapshotSuffix)), snapshotLimit)
 			if err != nil {
 				return ps, 0, err
 			}

@@ -39,6 +39,7 @@ type candidate struct {
 // Clean compacts the dirtiest log of those that are dirty enough, and tells
 // whether it got somewhere. It must not be called from two goroutines at once.
 func (d *Dirs) Clean(owner Owner) bool {
+	d.figures.lookedMs.Store(time.Now().UnixMilli())
 	best, ok := d.dirtiest(owner)
 	if !ok {
 		return false
@@ -50,6 +51,7 @@ func (d *Dirs) Clean(owner Owner) bool {
 	if errors.Is(err, storage.ErrUncleanable) {
 		d.opt.Logger.Error("log cannot be compacted and is left as it is", "topic", tp.Topic, "partition", int32(tp.Partition), "error", err)
 		best.dir.uncleanable[best.log] = true
+		best.dir.unreadable.Set(len(best.dir.uncleanable))
 		return true
 	}
 	if err != nil || to <= best.dirt.From {
@@ -59,6 +61,7 @@ func (d *Dirs) Clean(owner Owner) bool {
 		d.fail(best.dir, err)
 		return false
 	}
+	d.figures.compacted(time.Since(began), size, best.log.Size())
 	d.opt.Logger.Info("compacted a log", "topic", tp.Topic, "partition", int32(tp.Partition),
 		"from", int64(best.dirt.From), "to", int64(to), "bytes_before", size, "bytes_after", best.log.Size(), "took", time.Since(began))
 	return true

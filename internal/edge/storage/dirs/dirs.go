@@ -14,6 +14,7 @@ import (
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/metrics"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
@@ -65,6 +66,7 @@ type Dirs struct {
 	fs      vfs.FS
 	claimed *Claimed
 	list    []*directory
+	figures figures
 
 	work    sync.WaitGroup // goroutines of Run and of callbacks
 	closing sync.Once
@@ -84,6 +86,7 @@ type directory struct {
 
 	checkpoints checkpoints
 	uncleanable map[*storage.Log]bool // used by the cleaner alone
+	unreadable  metrics.Level         // how many those are
 }
 
 type doomed struct {

@@ -393,6 +393,8 @@ func TestADeletedLogLeavesNothingToItsSuccessor(t *testing.T) {
 	if again.Start() != 0 || again.End() != 0 {
 		t.Errorf("the new log is [%d, %d)", again.Start(), again.End())
 	}
+	_, err = again.Sync()
+	must(t, err)
 	n.crash()
 	n.wants("a-0@d2:0/0")
 	if l := n.Loaded()[0].Log; l.Start() != 0 || l.RecoveryPoint() != 0 {

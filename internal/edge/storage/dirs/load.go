@@ -150,23 +150,30 @@ func (d *Dirs) scan(dir *directory) (logs []kafka.TopicPartition, fatal, err err
 
 // openAll opens the logs of a directory, several at a time.
 func (d *Dirs) openAll(dir *directory, names []kafka.TopicPartition) error {
-	next := make(chan kafka.TopicPartition)
-	errs := make([]error, d.opt.Threads)
-	var opening sync.WaitGroup
-	for i := range d.opt.Threads {
-		opening.Go(func() {
-			for tp := range next {
-				if errs[i] == nil {
-					errs[i] = d.openFound(dir, tp)
+	return inParallel(d.opt.Threads, names, func(tp kafka.TopicPartition) error { return d.openFound(dir, tp) })
+}
+
+// inParallel does something with each of a list, so many at a time, also when
+// it fails for some; each worker's first error is told.
+func inParallel[T any](workers int, list []T, do func(T) error) error {
+	workers = min(workers, len(list))
+	next := make(chan T)
+	errs := make([]error, workers)
+	var working sync.WaitGroup
+	for i := range workers {
+		working.Go(func() {
+			for x := range next {
+				if err := do(x); errs[i] == nil {
+					errs[i] = err
 				}
 			}
 		})
 	}
-	for _, tp := range names {
-		next <- tp
+	for _, x := range list {
+		next <- x
 	}
 	close(next)
-	opening.Wait()
+	working.Wait()
 	return errors.Join(errs...)
 }
 
@@ -193,6 +200,7 @@ func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Optio
 		OnError:        func(err error) { d.fail(dir, err) },
 		BeforeTruncate: func(to kafka.Offset) error { return dir.checkpoints.lower(tp, to) },
 		Seed:           uint64(d.opt.Now().UnixNano()),
+		Metrics:        &d.figures.logs,
 	}
 }
 

@@ -2,6 +2,7 @@ package dirs
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -252,19 +253,19 @@ func (d *Dirs) Close(clean bool, epoch kafka.BrokerEpoch, owner Owner) {
 	})
 }
 
+// closers is how many logs of a directory are closed at the same time: disks
+// take many syncs at once.
+const closers = 16
+
 func (d *Dirs) closeDirectory(dir *directory, clean bool, epoch kafka.BrokerEpoch) {
 	logs := dir.all()
-	ok := dir.offline() == nil && clean
-	for _, l := range logs {
-		if err := l.Close(clean); err != nil {
-			d.fail(dir, err)
-			ok = false
-		}
-	}
-	if !ok {
+	err := errors.Join(dir.offline(), closeAll(logs, clean))
+	if !clean || dir.offline() != nil {
 		return
 	}
-	err := dir.checkpointRecovery(logs)
+	if err == nil {
+		err = dir.checkpointRecovery(logs)
+	}
 	if err == nil {
 		err = dir.checkpointStarts(logs)
 	}
@@ -274,4 +275,8 @@ func (d *Dirs) closeDirectory(dir *directory, clean bool, epoch kafka.BrokerEpoc
 	if err != nil {
 		d.fail(dir, err)
 	}
+}
+
+func closeAll(logs []*storage.Log, sync bool) error {
+	return inParallel(closers, logs, func(l *storage.Log) error { return l.Close(sync) })
 }
