@@ -35,16 +35,9 @@ func (f *clientFlags) defineJSON(cmd *cobra.Command) {
 // connect makes a client and sees that a broker answers, so that a wrong
 // address is told at once and by name.
 func (f *clientFlags) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, error) {
-	options = append([]kgo.Opt{
-		kgo.SeedBrokers(strings.Split(f.bootstrap, ",")...),
-		kgo.ClientID("ottla-cli"),
-		kgo.RetryTimeout(f.timeout),
-		// New topics and leaders are found soon; these commands live for seconds.
-		kgo.MetadataMinAge(50 * time.Millisecond),
-	}, options...)
-	client, err := kgo.NewClient(options...)
+	client, err := f.client(options...)
 	if err != nil {
-		return nil, fmt.Errorf("--bootstrap-server %s: %w", f.bootstrap, err)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -55,8 +48,30 @@ func (f *clientFlags) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Cli
 	return client, nil
 }
 
+// client makes a client that has not met its cluster yet.
+func (f *clientFlags) client(options ...kgo.Opt) (*kgo.Client, error) {
+	client, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(strings.Split(f.bootstrap, ",")...),
+		kgo.ClientID("ottla-cli"),
+		kgo.RetryTimeout(f.timeout),
+		// New topics and leaders are found soon; these commands live for seconds.
+		kgo.MetadataMinAge(50 * time.Millisecond),
+	}, options...)...)
+	if err != nil {
+		return nil, fmt.Errorf("--bootstrap-server %s: %w", f.bootstrap, err)
+	}
+	return client, nil
+}
+
+// cluster is the admin client with the plain one, for what the former has no
+// method for.
+type cluster struct {
+	*kadm.Client
+	raw *kgo.Client
+}
+
 // admin runs a piece of work with an admin client and a deadline.
-func (f *clientFlags) admin(cmd *cobra.Command, work func(ctx context.Context, admin *kadm.Client) error) error {
+func (f *clientFlags) admin(cmd *cobra.Command, work func(ctx context.Context, admin *cluster) error) error {
 	client, err := f.connect(cmd.Context())
 	if err != nil {
 		return err
@@ -64,7 +79,7 @@ func (f *clientFlags) admin(cmd *cobra.Command, work func(ctx context.Context, a
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
-	admin := kadm.NewClient(client)
+	admin := &cluster{kadm.NewClient(client), client}
 	admin.SetTimeoutMillis(int32(f.timeout / time.Millisecond))
 	err = work(ctx, admin)
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -78,9 +93,12 @@ func (f *clientFlags) admin(cmd *cobra.Command, work func(ctx context.Context, a
 func plain(err error) string {
 	var op *net.OpError
 	var code *kerr.Error
+	var shards *kadm.ShardErrors
 	switch {
 	case err == nil:
 		return ""
+	case errors.As(err, &shards) && len(shards.Errs) > 0:
+		return plain(shards.Errs[0].Err)
 	case errors.As(err, &op) && op.Err != nil:
 		return op.Op + " " + op.Err.Error()
 	case errors.As(err, &code):

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -143,7 +142,7 @@ func (f *consumeFlags) start() (kgo.Offset, error) {
 
 // mustExist refuses a topic that is not there: the client would wait for it
 // without a word.
-func (f *consumeFlags) mustExist(ctx context.Context, admin *kadm.Client) error {
+func (f *consumeFlags) mustExist(ctx context.Context, admin *cluster) error {
 	topics, err := admin.ListTopicsWithInternal(ctx, f.topic)
 	if err != nil {
 		return fmt.Errorf("look for topic %q: %s", f.topic, plain(err))
