@@ -177,14 +177,14 @@ func TestUnsupportedKeys(t *testing.T) {
 	f("ssl.keystore.location=/k.jks")
 	f("ssl.client.auth=required")
 	f("sasl.jaas.config=x")
-	f("max.connections.per.ip=10")
+	f("max.connections.per.ip.overrides=127.0.0.1:10")
 	f("max.connection.creation.rate=10")
 	f("client.quota.callback.class=x")
 	f("delegation.token.secret.key=x")
 	f("listener.name.plaintext.ssl.keystore.location=/k.jks")
 	f("listener.name.plaintext.scram-sha-512.sasl.jaas.config=x")
 
-	for _, harmless := range []string{"super.users=", "ssl.client.auth=none", "max.connections=2147483647"} {
+	for _, harmless := range []string{"super.users=", "ssl.client.auth=none", "max.connection.creation.rate=2147483647"} {
 		if got := faultsOf(t, Options{}, harmless); got != nil {
 			t.Errorf("%s: %q", harmless, got)
 		}
