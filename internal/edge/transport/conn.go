@@ -136,7 +136,7 @@ func (c *conn) readRequest(size int) error {
 
 // start decodes a request and calls its handler once its turn has come.
 func (c *conn) start(frame *buffer) error {
-	k := &call{q: c.q, frame: frame, decode: c.srv.decode}
+	k := &call{q: c.q, frame: frame, decode: c.srv.decode, seen: c.srv.cfg.Observer}
 	size := len(frame.b)
 	if err := c.open(k); err != nil {
 		frame.put()
@@ -151,10 +151,10 @@ func (c *conn) start(frame *buffer) error {
 		return errStopping
 	}
 	c.q.start(k)
-	if observer := c.srv.cfg.Observer; observer != nil {
+	if k.seen != nil {
 		k.began = time.Now()
 		k.service.Handler(&k.req, k.answer)
-		observer.Request(&k.req, size, time.Since(k.began))
+		k.seen.Request(&k.req, size, time.Since(k.began))
 	} else {
 		k.service.Handler(&k.req, k.answer)
 	}

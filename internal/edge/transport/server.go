@@ -249,6 +249,14 @@ func (s *Server) Connections() int {
 	return len(s.conns)
 }
 
+// RequestMemory is how many bytes of requests are in memory, and how many may be;
+// the bound is 0 where there is none, and then nothing is counted.
+func (s *Server) RequestMemory() (used, bound int64) {
+	s.queued.mu.Lock()
+	defer s.queued.mu.Unlock()
+	return s.queued.used, max(s.queued.limit, 0)
+}
+
 // Close stops accepting and reading, lets requests that were started be
 // answered until ctx is done, then cuts what is left. It returns when no
 // goroutine of the server runs any more; the error is ctx's when it had to cut.

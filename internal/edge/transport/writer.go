@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 const (
@@ -187,6 +189,8 @@ func (w *writer) flush(more bool) error {
 type Observer interface {
 	// Request: a handler returned after handling; size is the frame's bytes.
 	Request(r *Request, size int, handling time.Duration)
+	// Answer: a handler answered with a message, which is encoded next.
+	Answer(r *Request, m kmsg.Response)
 	// Reply: the reply left, or failed to, so long after the handler began.
 	Reply(r *Request, size int64, total time.Duration)
 	// Connection: one was accepted (+1) or closed (-1).
