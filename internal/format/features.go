@@ -62,7 +62,7 @@ func ParseRelease(text string) (image.Level, error) {
 	for level := image.MinLevel; level <= image.LatestLevel; level++ {
 		known = append(known, level.String())
 	}
-	return 0, fmt.Errorf("Unknown metadata.version '%s'. Supported metadata.version are: %s", text, strings.Join(known, ", "))
+	return 0, refuse("Unknown metadata.version '%s'. Supported metadata.version are: %s", text, strings.Join(known, ", "))
 }
 
 // parseFeatures reads name=level flags; of a name given twice the last counts.
@@ -107,7 +107,7 @@ func chooseLevels(r Request, dynamic bool) (levels, error) {
 	number, explicit := asked[image.MetadataVersion]
 	switch {
 	case explicit && r.Release != "":
-		return levels{}, fmt.Errorf("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
+		return levels{}, refuse("Use --release-version instead of --feature metadata.version=X to avoid ambiguity.")
 	case r.Release != "":
 		if l.metadata, err = ParseRelease(r.Release); err != nil {
 			return levels{}, err
@@ -115,7 +115,7 @@ func chooseLevels(r Request, dynamic bool) (levels, error) {
 	case explicit && number == int16(image.LatestLevel)+1:
 		return levels{}, fmt.Errorf("metadata.version level %d is not yet stable; the newest level is %d (%s)", number, image.LatestLevel, image.LatestLevel)
 	case explicit && !image.Level(number).Known():
-		return levels{}, fmt.Errorf("No MetadataVersion with feature level %d. Valid feature levels are from %d to %d.", number, image.MinLevel, image.LatestLevel)
+		return levels{}, refuse("No MetadataVersion with feature level %d. Valid feature levels are from %d to %d.", number, image.MinLevel, image.LatestLevel)
 	case explicit:
 		l.metadata = image.Level(number)
 	}
@@ -129,9 +129,9 @@ func chooseLevels(r Request, dynamic bool) (levels, error) {
 		case name == image.MetadataVersion:
 			continue
 		case !known:
-			return levels{}, fmt.Errorf("Unsupported feature: %s. Supported features are: %s", name, featureNames())
+			return levels{}, refuse("Unsupported feature: %s. Supported features are: %s", name, featureNames())
 		case level < 0 || level > f.max:
-			return levels{}, fmt.Errorf("No feature:%s with feature level %d; levels are 0 to %d", name, level, f.max)
+			return levels{}, refuse("No feature:%s with feature level %d; levels are 0 to %d", name, level, f.max)
 		case level > 0 && l.metadata < f.needs:
 			return levels{}, fmt.Errorf("%s could not be set to %d because it depends on metadata.version level %d (%s)", name, level, f.needs, f.needs)
 		case level > 0 && name != image.KRaftVersion:
@@ -147,10 +147,10 @@ func kraftLevel(asked map[string]int16, dynamic bool) (int16, error) {
 	level, explicit := asked[image.KRaftVersion]
 	switch {
 	case dynamic && explicit && level == 0:
-		return 0, fmt.Errorf("Cannot set kraft.version to 0 if controller.quorum.voters is empty and one of the flags --standalone, --initial-controllers, or --no-initial-controllers is used. " +
+		return 0, refuse("Cannot set kraft.version to 0 if controller.quorum.voters is empty and one of the flags --standalone, --initial-controllers, or --no-initial-controllers is used. " +
 			"For dynamic controllers support, try removing the --feature flag for kraft.version.")
 	case !dynamic && explicit && level > 0:
-		return 0, fmt.Errorf("Cannot set kraft.version to %d unless controller.quorum.voters is empty and one of the flags --standalone, --initial-controllers, or --no-initial-controllers is used. "+
+		return 0, refuse("Cannot set kraft.version to %d unless controller.quorum.voters is empty and one of the flags --standalone, --initial-controllers, or --no-initial-controllers is used. "+
 			"For dynamic controllers support, try using one of --standalone, --initial-controllers, or --no-initial-controllers and removing controller.quorum.voters.", level)
 	case dynamic:
 		return 1, nil
@@ -184,9 +184,9 @@ func Dependencies(flag string) (string, error) {
 		case name == image.MetadataVersion && image.Level(level).Known():
 			return fmt.Sprintf("%s=%d (%s) has no dependencies.", name, level, image.Level(level)), nil
 		case !known && name != image.MetadataVersion:
-			return "", fmt.Errorf("Unknown feature: %s. Known features are: %s, %s", name, image.MetadataVersion, featureNames())
+			return "", refuse("Unknown feature: %s. Known features are: %s, %s", name, image.MetadataVersion, featureNames())
 		case !known, level < 0 || level > f.max:
-			return "", fmt.Errorf("No feature:%s with feature level %d", name, level)
+			return "", refuse("No feature:%s with feature level %d", name, level)
 		case level > 0 && f.needs > 0:
 			return fmt.Sprintf("%s=%d requires:\n    metadata.version=%d (%s)", name, level, f.needs, f.needs), nil
 		}

@@ -58,9 +58,6 @@ type File struct {
 // controller reads, at its first start (KIP-1170).
 const checkpointName = "00000000000000000000-0000000000.checkpoint"
 
-// ErrNothing tells that no directory can be formatted.
-var ErrNothing = errors.New("No available log directories to format.")
-
 // Dirs are all directories that a node keeps a meta.properties in: the one of
 // the metadata log first, then the log directories.
 func Dirs(n *config.Node) []string {
@@ -131,14 +128,14 @@ func quorumOf(r Request) ([]Voter, error) {
 	case len(given) > 1:
 		return nil, fmt.Errorf("%s exclude each other: give one of them", strings.Join(given, " and "))
 	case static && (r.Standalone || r.InitialControllers != ""):
-		return nil, errors.New("You cannot specify controller.quorum.voters and format the node with --initial-controllers or --standalone. " +
+		return nil, refuse("You cannot specify controller.quorum.voters and format the node with --initial-controllers or --standalone. " +
 			"If you want to use dynamic quorum, please remove controller.quorum.voters and specify controller.quorum.bootstrap.servers instead.")
 	case r.Standalone && !r.Node.Controller:
-		return nil, errors.New("You can only use --standalone on a controller.")
+		return nil, refuse("You can only use --standalone on a controller.")
 	case r.Node.Controller && !static && len(given) == 0:
-		return nil, errors.New("Because controller.quorum.voters is not set on this controller, you must specify one of the following: --standalone, --initial-controllers, or --no-initial-controllers.")
+		return nil, refuse("Because controller.quorum.voters is not set on this controller, you must specify one of the following: --standalone, --initial-controllers, or --no-initial-controllers.")
 	case r.Standalone && len(r.Node.AdvertisedControllers) == 0:
-		return nil, errors.New("--standalone needs a controller listener: none of controller.listener.names is in listeners")
+		return nil, refuse("--standalone needs a controller listener: none of controller.listener.names is in listeners")
 	case r.InitialControllers != "":
 		return ParseVoters(r.InitialControllers)
 	}
@@ -147,7 +144,7 @@ func quorumOf(r Request) ([]Voter, error) {
 
 func scramRecords(r Request, level image.Level, random io.Reader) ([]*metarec.UserScramCredentialRecord, error) {
 	if len(r.Scram) > 0 && level < image.LevelScram {
-		return nil, fmt.Errorf("SCRAM is only supported in metadata.version %s or later.", image.LevelScram)
+		return nil, refuse("SCRAM is only supported in metadata.version %s or later.", image.LevelScram)
 	}
 	var records []*metarec.UserScramCredentialRecord
 	for _, text := range r.Scram {
@@ -197,12 +194,12 @@ func matches(r Request, f Found) error {
 	file := filepath.Join(f.Dir, metaprops.FileName)
 	switch {
 	case !r.IgnoreFormatted:
-		return fmt.Errorf("Log directory %s is already formatted. Use --ignore-formatted to ignore this directory and format the others.", f.Dir)
+		return refuse("Log directory %s is already formatted. Use --ignore-formatted to ignore this directory and format the others.", f.Dir)
 	case f.Meta.ClusterID != r.ClusterID:
-		return fmt.Errorf("Invalid cluster.id in: %s. Expected %s, but read %s; format with --cluster-id %s, or empty the directory for a new cluster",
+		return refuse("Invalid cluster.id in: %s. Expected %s, but read %s; format with --cluster-id %s, or empty the directory for a new cluster",
 			file, r.ClusterID, f.Meta.ClusterID, f.Meta.ClusterID)
 	case f.Meta.NodeID != r.Node.ID:
-		return fmt.Errorf("Stored node id %d doesn't match the configured node id %d in %s. "+
+		return refuse("Stored node id %d doesn't match the configured node id %d in %s. "+
 			"If you moved your data, set node.id to %d. If you intend to create a new node, you should remove all data in your data directories.",
 			f.Meta.NodeID, r.Node.ID, file, f.Meta.NodeID)
 	}

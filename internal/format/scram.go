@@ -41,14 +41,14 @@ var scramMechanisms = []scramMechanism{{1, "SCRAM-SHA-256", sha256.New}, {2, "SC
 func ParseScram(text string, random io.Reader) (*metarec.UserScramCredentialRecord, error) {
 	name, list, ok := strings.Cut(text, "=")
 	if !ok {
-		return nil, fmt.Errorf("Failed to find equals sign in SCRAM argument '%s'", text)
+		return nil, refuse("Failed to find equals sign in SCRAM argument '%s'", text)
 	}
 	for _, m := range scramMechanisms {
 		if m.name == name {
 			return m.record(list, random)
 		}
 	}
-	return nil, fmt.Errorf("The add-scram mechanism %s is not supported. (allowed: SCRAM-SHA-256, SCRAM-SHA-512)", name)
+	return nil, refuse("The add-scram mechanism %s is not supported. (allowed: SCRAM-SHA-256, SCRAM-SHA-512)", name)
 }
 
 func (m scramMechanism) record(list string, random io.Reader) (*metarec.UserScramCredentialRecord, error) {
@@ -57,7 +57,7 @@ func (m scramMechanism) record(list string, random io.Reader) (*metarec.UserScra
 		return nil, err
 	}
 	if values["name"] == "" {
-		return nil, fmt.Errorf("You must supply 'name' to add-scram")
+		return nil, refuse("You must supply 'name' to add-scram")
 	}
 	iterations, err := m.iterations(values)
 	if err != nil {
@@ -65,7 +65,7 @@ func (m scramMechanism) record(list string, random io.Reader) (*metarec.UserScra
 	}
 	salt, err := base64.StdEncoding.DecodeString(values["salt"])
 	if err != nil {
-		return nil, fmt.Errorf("Failed to decode given salt: %s: %w", values["salt"], err)
+		return nil, refuse("Failed to decode given salt: %s: %v", values["salt"], err)
 	}
 	salted, err := m.saltedPassword(values, &salt, iterations, random)
 	if err != nil {
@@ -85,13 +85,13 @@ func (m scramMechanism) saltedPassword(values map[string]string, salt *[]byte, i
 	given, salted := values["saltedpassword"]
 	switch {
 	case plain == salted:
-		return nil, fmt.Errorf("You must supply one of 'password' or 'saltedpassword' to add-scram")
+		return nil, refuse("You must supply one of 'password' or 'saltedpassword' to add-scram")
 	case salted && len(*salt) == 0:
-		return nil, fmt.Errorf("You must supply 'salt' with 'saltedpassword' to add-scram")
+		return nil, refuse("You must supply 'salt' with 'saltedpassword' to add-scram")
 	case salted:
 		key, err := base64.StdEncoding.DecodeString(given)
 		if err != nil {
-			return nil, fmt.Errorf("Failed to decode given saltedpassword: %w", err)
+			return nil, refuse("Failed to decode given saltedpassword: %v", err)
 		}
 		return key, nil
 	}
@@ -119,11 +119,11 @@ func (m scramMechanism) iterations(values map[string]string) (int, error) {
 	enum := strings.ReplaceAll(m.name, "-", "_")
 	switch {
 	case err != nil:
-		return 0, fmt.Errorf("The 'iterations' value must be a number, not %q", text)
+		return 0, refuse("The 'iterations' value must be a number, not %q", text)
 	case n < minIterations:
-		return 0, fmt.Errorf("The 'iterations' value must be >= %d for add-scram using %s", minIterations, enum)
+		return 0, refuse("The 'iterations' value must be >= %d for add-scram using %s", minIterations, enum)
 	case n > maxIterations:
-		return 0, fmt.Errorf("The 'iterations' value must be <= %d for add-scram using %s", maxIterations, enum)
+		return 0, refuse("The 'iterations' value must be <= %d for add-scram using %s", maxIterations, enum)
 	}
 	return n, nil
 }
@@ -135,24 +135,24 @@ const scramKeys = " name password salt saltedpassword iterations "
 func scramValues(list string) (map[string]string, error) {
 	inner, ok := strings.CutPrefix(list, "[")
 	if !ok {
-		return nil, fmt.Errorf("Expected configuration string to start with [")
+		return nil, refuse("Expected configuration string to start with [")
 	}
 	if inner, ok = strings.CutSuffix(inner, "]"); !ok {
-		return nil, fmt.Errorf("Expected configuration string to end with ]")
+		return nil, refuse("Expected configuration string to end with ]")
 	}
 	values := map[string]string{}
 	for inner != "" {
 		var key, value string
 		if key, inner, ok = strings.Cut(inner, "="); !ok {
-			return nil, fmt.Errorf("No equals sign found in SCRAM component: %s", key)
+			return nil, refuse("No equals sign found in SCRAM component: %s", key)
 		}
 		if value, inner, ok = scramValue(inner); !ok {
-			return nil, fmt.Errorf("The value of '%s' has no closing quote, or something behind it", key)
+			return nil, refuse("The value of '%s' has no closing quote, or something behind it", key)
 		}
 		key = strings.TrimSpace(key)
 		switch _, twice := values[key]; {
 		case !strings.Contains(scramKeys, " "+key+" "):
-			return nil, fmt.Errorf("Unknown SCRAM configurations: %s", key)
+			return nil, refuse("Unknown SCRAM configurations: %s", key)
 		case twice:
 			return nil, fmt.Errorf("'%s' is given twice to add-scram", key)
 		}

@@ -20,7 +20,7 @@ type Voter struct {
 // id@host:port:directoryId,... with brackets around an IPv6 host.
 func ParseVoters(text string) ([]Voter, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, fmt.Errorf("No voters given: --initial-controllers wants id@host:port:directoryId,...")
+		return nil, refuse("No voters given: --initial-controllers wants id@host:port:directoryId,...")
 	}
 	var voters []Voter
 	for item := range strings.SplitSeq(text, ",") {
@@ -30,10 +30,10 @@ func ParseVoters(text string) ([]Voter, error) {
 		}
 		for _, before := range voters {
 			if before.Node == v.Node {
-				return nil, fmt.Errorf("Node id %d was specified more than once.", v.Node)
+				return nil, refuse("Node id %d was specified more than once.", v.Node)
 			}
 			if before.Dir == v.Dir {
-				return nil, fmt.Errorf("Directory id %s was specified more than once.", v.Dir)
+				return nil, refuse("Directory id %s was specified more than once.", v.Dir)
 			}
 		}
 		voters = append(voters, v)
@@ -53,7 +53,7 @@ func parseVoter(text string) (Voter, error) {
 	}
 	dir, err := kafka.ParseUUID(rest[colon+1:])
 	if err != nil {
-		return Voter{}, fmt.Errorf("Failed to parse directory ID in dynamic voter string: %w", err)
+		return Voter{}, refuse("Failed to parse directory ID in dynamic voter string: %v", err)
 	}
 	if dir.Reserved() {
 		return Voter{}, fmt.Errorf("directory id %s is reserved", dir)

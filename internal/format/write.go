@@ -18,7 +18,7 @@ func Write(disk vfs.FS, p Plan) error {
 		}
 		if err != nil {
 			undo(disk, p.Files[:i+1])
-			return fmt.Errorf("Error while writing %s, so nothing was formatted: %w", file.Path, err)
+			return fmt.Errorf("nothing was formatted, for %s cannot be written: %w", file.Path, err)
 		}
 	}
 	return nil

@@ -22,6 +22,11 @@ func (e *valueError) Error() string {
 	return fmt.Sprintf("Invalid value %s for configuration %s: %s", value, e.key.Name, e.reason)
 }
 
+// sentence is an error whose text is Kafka's.
+type sentence string
+
+func (s sentence) Error() string { return string(s) }
+
 // Check tells why a text cannot be the key's value, or returns nil. Blanks
 // around the text do not count.
 func (k *Key) Check(text string) error {
@@ -97,13 +102,13 @@ func (k *Key) checkList(text string) error {
 	items := splitList(text)
 	switch {
 	case len(items) == 0 && needed:
-		return fmt.Errorf("Configuration '%s' must not be empty. Valid values include: %s", k.Name, orAny(choices))
+		return sentence("Configuration '" + k.Name + "' must not be empty. Valid values include: " + orAny(choices))
 	case k.Valid == "p:b":
 		return k.checkThrottled(items)
 	}
 	for _, item := range items {
 		if item == "" {
-			return fmt.Errorf("Configuration '%s' values must not be empty.", k.Name)
+			return sentence("Configuration '" + k.Name + "' values must not be empty.")
 		}
 		if choices != "" && !contains(choices, item) {
 			return &valueError{k, item, "String must be one of: " + commaed(choices)}
