@@ -28,15 +28,17 @@ type asker interface {
 // It asks the controller once at a time for a name.
 type creator struct {
 	ask asker
-	log *slog.Logger
+	// offsets creates __consumer_offsets, which has settings of its own.
+	offsets func()
+	log     *slog.Logger
 
 	mu       sync.Mutex
 	creating map[string]bool
 	work     sync.WaitGroup
 }
 
-func newCreator(ask asker, log *slog.Logger) *creator {
-	return &creator{ask: ask, log: log, creating: map[string]bool{}}
+func newCreator(ask asker, offsets func(), log *slog.Logger) *creator {
+	return &creator{ask: ask, offsets: offsets, log: log, creating: map[string]bool{}}
 }
 
 // MakeTopics begins to create what is not being created yet. Illegal names are
@@ -45,6 +47,13 @@ func (c *creator) MakeTopics(names []string) {
 	var wanted []string
 	c.mu.Lock()
 	for _, name := range names {
+		if name == kafka.ConsumerOffsetsTopic {
+			c.offsets()
+			continue
+		}
+		if kafka.IsInternal(name) {
+			continue // their coordinators are not served
+		}
 		if !c.creating[name] && len(c.creating) < maxCreating && kafka.CheckTopicName(name) == nil {
 			c.creating[name] = true
 			wanted = append(wanted, name)

@@ -34,7 +34,7 @@ type brokerPart struct {
 func (n *node) startBroker(ctx context.Context) error {
 	b := &brokerPart{timers: await.NewTimers(), routes: n.controllerRoutes()}
 	b.channel = n.newChannel(b.routes)
-	b.creator = newCreator(b.channel, n.log.With("part", "topics"))
+	b.creator = newCreator(b.channel, func() { b.groups.MakeTopic() }, n.log.With("part", "topics"))
 	n.life = lifecycle.New(n.lifecycleConfig(b.channel))
 	b.producers = api.NewProducerIDs(b.channel, n.cfg.Node().ID, n.life.Epoch)
 	b.parts = partitions.NewManager(partitions.Config{
@@ -48,6 +48,7 @@ func (n *node) startBroker(ctx context.Context) error {
 	})
 	b.groups = coordnode.New(n.groupConfig(b))
 	n.broker = b
+	n.watched.show(b.parts.Register, b.groups.Register, registerAssignments(n.life))
 	n.onStop(n.stopBroker)
 
 	n.runLifecycle()
@@ -168,6 +169,7 @@ func (n *node) dataDeps(b *brokerPart) api.DataDeps {
 		Partitions: b.parts, Timers: b.timers, Dirs: replicaDirs{n.dirs}, ProducerIDs: b.producers,
 		FetchMaxBytes: int(n.cfg.Int("fetch.max.bytes")),
 		SessionSlots:  int(n.cfg.Int("max.incremental.fetch.session.cache.slots")),
+		Metrics:       n.watched.api,
 	}
 }
 
@@ -243,6 +245,7 @@ func (n *node) serveBroker(context.Context) error {
 			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Routes: table}).Start()
 		}
 	}
+	n.watched.show(registerMemory(server))
 	n.onStop(func() { closeServer(server, n.log) })
 	return nil
 }
@@ -250,6 +253,7 @@ func (n *node) serveBroker(context.Context) error {
 // leave asks the controller to move leadership away before the broker stops.
 func (n *node) leave() {
 	n.orderly = true
+	n.watched.at(leaving)
 	if n.life == nil || !n.cfg.Bool("controlled.shutdown.enable") {
 		return
 	}

@@ -64,7 +64,15 @@ func (n *node) startQuorum(ctx context.Context) error {
 		})
 	}
 	n.metaLog = &metadataPart{}
-	n.metaLog.view = n.newView([]metaview.Publisher{{Name: "features", Publish: n.checkFeatures}, {Name: "broker", Publish: n.publishToBroker}})
+	n.metaLog.view = n.newView([]metaview.Publisher{
+		{Name: "features", Publish: n.checkFeatures},
+		{Name: "metrics", Publish: n.watched.changes.publish},
+		{Name: "broker", Publish: n.publishToBroker},
+	})
+	n.watched.show(n.quorum.register, n.registerMetadata)
+	if n.controller != nil {
+		n.watched.show(n.registerController)
+	}
 	return nil
 }
 
@@ -155,6 +163,9 @@ func (n *node) serveController(context.Context) error {
 		if n.cfg.Node().IsControllerListener(l.Name) {
 			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Routes: table}).Start()
 		}
+	}
+	if !n.cfg.Node().Broker {
+		n.watched.show(registerMemory(server))
 	}
 	n.onStop(func() {
 		closeServer(server, n.log)

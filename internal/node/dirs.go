@@ -32,6 +32,7 @@ func (n *node) openDirs(context.Context) error {
 		return nil
 	}
 	n.previousEpoch = claimed.PreviousBrokerEpoch()
+	n.watched.at(recovering)
 	loaded, err := dirs.Load(claimed, dirs.Options{
 		Config:         config.TopicDefaults(n.cfg),
 		Threads:        int(n.cfg.Int("num.recovery.threads.per.data.dir")),
@@ -47,6 +48,7 @@ func (n *node) openDirs(context.Context) error {
 		return err
 	}
 	n.dirs = loaded
+	n.watched.show(loaded.Register)
 	n.onStop(n.closeDirs)
 	return nil
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
-	"github.com/ottla/ottla/internal/base/metrics"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
@@ -27,7 +26,7 @@ type node struct {
 	cfg     *config.Config
 	fs      vfs.FS
 	log     *slog.Logger
-	metrics *metrics.Registry
+	watched *watched
 
 	clusterID     string
 	metadataDirID kafka.DirID
@@ -63,7 +62,7 @@ const stopGrace = 5 * time.Second
 // about it.
 func Run(ctx context.Context, opt Options) error {
 	n := &node{
-		opt: opt, cfg: opt.Config, fs: opt.FS, log: opt.Log, metrics: metrics.New(),
+		opt: opt, cfg: opt.Config, fs: opt.FS, log: opt.Log, watched: newWatched(opt.Config.String("ottla.metrics.listener")),
 		bound: map[string]net.Listener{}, failed: make(chan error, 1), cleanEpoch: kafka.NoBrokerEpoch,
 	}
 	if n.fs == nil {
@@ -73,6 +72,7 @@ func Run(ctx context.Context, opt Options) error {
 		n.log = slog.New(slog.DiscardHandler)
 	}
 	defer n.stop()
+	defer n.watched.at(stopping)
 	if err := n.start(ctx); err != nil {
 		return err
 	}
@@ -89,19 +89,19 @@ func Run(ctx context.Context, opt Options) error {
 // in use is found before anything is written.
 func (n *node) start(ctx context.Context) error {
 	warnOpenFiles(n.log)
-	steps := []func(context.Context) error{n.bind, n.openDirs, n.startQuorum}
+	steps := []func(context.Context) error{n.bind, n.serveMetrics, n.openDirs, n.startQuorum}
 	if n.cfg.Node().Controller {
 		steps = append(steps, n.serveController)
 	}
 	if n.cfg.Node().Broker {
 		steps = append(steps, n.startBroker, n.serveBroker)
 	}
-	steps = append(steps, n.serveMetrics)
 	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
+	n.watched.at(running)
 	n.tellReady()
 	return nil
 }

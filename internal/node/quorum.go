@@ -143,6 +143,7 @@ func (n *node) newView(publishers []metaview.Publisher) *metaview.View {
 		Applied:    n.applied,
 		Leader:     n.leads,
 		Fault: func(err error) {
+			n.watched.changes.Errors.Add(1)
 			n.fail(fmt.Errorf("the metadata log cannot be applied: %w", err))
 		},
 		Snapshots: metaview.SnapshotPolicy{
@@ -164,6 +165,9 @@ func (n *node) applied(end kafka.Offset) {
 }
 
 func (n *node) leads(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Image) {
+	if leader != kafka.NoNode {
+		n.watched.changes.Claims.Add(1)
+	}
 	if n.controller != nil {
 		n.controller.Leader(leader, epoch, latest)
 	}

@@ -21,6 +21,7 @@ func (n *node) newServer() *transport.Server {
 		MaxConnections:      int(cfg.Int("max.connections")),
 		MaxConnectionsPerIP: int(cfg.Int("max.connections.per.ip")),
 		Logger:              n.log.With("part", "network"),
+		Observer:            n.watched.observer(),
 	})
 }
 
@@ -44,7 +45,8 @@ func (n *node) serveMetrics(context.Context) error {
 		return fmt.Errorf("ottla.metrics.listener: %w", err)
 	}
 	n.metricsAddr = ln.Addr().String()
-	srv := metrics.Server(n.metrics, n.ready)
+	n.showNode()
+	srv := metrics.Server(n.watched.registry, n.watched.ready)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -57,17 +59,4 @@ func (n *node) serveMetrics(context.Context) error {
 		<-done
 	})
 	return nil
-}
-
-// ready tells why clients are not served yet.
-func (n *node) ready() error {
-	if n.broker == nil {
-		return nil
-	}
-	select {
-	case <-n.life.Unfenced():
-		return nil
-	default:
-		return errors.New("the broker is fenced")
-	}
 }

@@ -144,7 +144,7 @@ func TestOurDumpLogReadsApacheKafkasFiles(t *testing.T) {
 	theirs := itest.StartKafka(t, props)
 	fill(t, addr, "t")
 	theirs.Stop(t)
-	out := itest.Ottla(t, "", append([]string{"dump-log", "--json"}, files(t, filepath.Join(data, "t-0"), "*.log")...)...)
+	out := itest.Ottla(t, "", append([]string{"dump-log", "--json", "--print-data-log"}, files(t, filepath.Join(data, "t-0"), "*.log")...)...)
 	if n := strings.Count(out, `"value"`); n < 1000 {
 		t.Errorf("%d records of 1000", n)
 	}

@@ -126,7 +126,7 @@ func TestKafkasTools(t *testing.T) {
 		says(t, kt("kafka-features", "describe"), `metadata.version\s+.*FinalizedVersionLevel: 4.4-IV2`)
 	})
 	t.Run("kafka-cluster", func(t *testing.T) {
-		says(t, kt("kafka-cluster", "cluster-id"), `Cluster ID: \S{22}`)
+		says(t, itest.MustKafkaTool(t, "", "kafka-cluster", "cluster-id", "--bootstrap-server", d.Addr), `Cluster ID: \S{22}`)
 	})
 	if code := d.Stop(t); code != 0 {
 		t.Errorf("exit status %d", code)

@@ -1,0 +1,146 @@
+package node
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"github.com/ottla/ottla/internal/api"
+	"github.com/ottla/ottla/internal/base/metrics"
+	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/drive/coordnode"
+	"github.com/ottla/ottla/internal/edge/storage/dirs"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// brokerState is how far a node has come; the values are those of Kafka's
+// BrokerState.
+type brokerState int32
+
+const (
+	starting   brokerState = 1
+	recovering brokerState = 2 // reads its logs and the metadata, or waits to be unfenced
+	running    brokerState = 3
+	leaving    brokerState = 6 // asks to be let go
+	stopping   brokerState = 7
+)
+
+// watched is what the node as a whole has for somebody who looks. Parts register
+// what they have themselves once they exist, so a look during a long start shows
+// what there is so far.
+type watched struct {
+	state     atomic.Int32 // a brokerState
+	registry  *metrics.Registry
+	requests  *requests
+	api       *api.Metrics
+	changes   changes
+}
+
+// newWatched prepares for looks; without an address nobody can look and nothing
+// is counted that costs anything.
+func newWatched(addr string) *watched {
+	w := &watched{api: &api.Metrics{}}
+	w.at(starting)
+	if addr != "" {
+		w.registry, w.requests = metrics.New(), newRequests(&w.api.FetchErrors)
+	}
+	return w
+}
+
+// at notes how far the node has come.
+func (w *watched) at(s brokerState) { w.state.Store(int32(s)) }
+
+// ready tells why clients are not served now.
+func (w *watched) ready() error {
+	switch brokerState(w.state.Load()) {
+	case running:
+		return nil
+	case leaving, stopping:
+		return errors.New("the node is stopping")
+	}
+	return errors.New("the node is starting: it reads its logs, or the controller has not unfenced it yet")
+}
+
+// observer is what servers tell of requests; nil where nobody can look.
+func (w *watched) observer() transport.Observer {
+	if w.requests == nil {
+		return nil
+	}
+	return w.requests
+}
+
+// show registers what a part has, if anybody can look.
+func (w *watched) show(register ...func(*metrics.Registry)) {
+	if w.registry == nil {
+		return
+	}
+	for _, f := range register {
+		f(w.registry)
+	}
+}
+
+// showNode registers what is there from the start.
+func (n *node) showNode() {
+	n.watched.show(n.registerBuild, n.watched.requests.Register)
+	if n.cfg.Node().Broker {
+		n.watched.show(n.watched.registerState, n.watched.api.Register)
+	}
+}
+
+func (n *node) registerBuild(r *metrics.Registry) {
+	metrics.Watch(r, func() string { return n.opt.Version }, metrics.Reading[string]{
+		Name: "ottla_build_info", Help: "1, with the version of the software.", Labels: "version",
+		Each: func(version string, report metrics.Report) { report(1, version) },
+	})
+}
+
+func (w *watched) registerState(r *metrics.Registry) {
+	r.GaugeFunc("kafka_server_kafkaserver_brokerstate",
+		"1 starting, 2 reading logs or waiting to be unfenced, 3 running, 6 asking to leave, 7 stopping.",
+		func() float64 { return float64(w.state.Load()) })
+}
+
+// registerAssignments shows what the broker has to tell the controller.
+func registerAssignments(l *lifecycle.Lifecycle) func(*metrics.Registry) {
+	return func(r *metrics.Registry) {
+		r.GaugeFunc("kafka_server_assignmentsmanager_queuedreplicatodirassignments",
+			"Replicas whose directory the controller has not been told yet.",
+			func() float64 { return float64(l.QueuedAssignments()) })
+	}
+}
+
+// registerMemory shows a server's budget for requests.
+func registerMemory(s *transport.Server) func(*metrics.Registry) {
+	return func(r *metrics.Registry) {
+		metrics.Watch(r, func() memory { return memoryOf(s.RequestMemory()) },
+			metrics.Reading[memory]{Name: "kafka_network_socketserver_memorypoolused",
+				Help: "Bytes of requests in memory; 0 without queued.max.request.bytes.", One: func(m memory) float64 { return m.used }},
+			metrics.Reading[memory]{Name: "kafka_network_socketserver_memorypoolavailable",
+				Help: "Bytes that queued.max.request.bytes leaves; -1 where it sets no bound.", One: func(m memory) float64 { return m.left }},
+		)
+	}
+}
+
+type memory struct{ used, left float64 }
+
+func memoryOf(used, bound int64) memory {
+	if bound == 0 {
+		return memory{float64(used), -1}
+	}
+	return memory{float64(used), float64(max(bound-used, 0))}
+}
+
+// MetricFamilies are all metrics that a node with both roles shows, beside those
+// of the Go runtime and the process. It is what docs/reference is made from.
+func MetricFamilies() []metrics.Family {
+	w := newWatched("anywhere")
+	n := &node{watched: w}
+	w.show(
+		n.registerBuild, w.requests.Register, w.registerState, w.api.Register,
+		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(coordnode.Groups).Register,
+		registerAssignments(nil), registerMemory(nil),
+		quorum{}.register, n.registerMetadata, n.registerController,
+	)
+	return w.registry.Families()
+}
+

@@ -1,0 +1,40 @@
+package node
+
+import (
+	"github.com/ottla/ottla/internal/base/metrics"
+	"github.com/ottla/ottla/internal/drive/raftnode"
+)
+
+// register shows the member of the quorum under the names of Kafka's
+// raft-metrics.
+func (q quorum) register(r *metrics.Registry) {
+	metrics.Watch(r, q.Metrics, append(raftReadings(), metrics.Reading[raftnode.Metrics]{
+		Name: "kafka_server_raft_metrics_current_state", Labels: "current_state",
+		Help: "1, with the role in the quorum: leader, follower, candidate, prospective, unattached or observer.",
+		Each: func(m raftnode.Metrics, report metrics.Report) { report(1, m.CurrentState) },
+	})...)
+}
+
+func raftReadings() []metrics.Reading[raftnode.Metrics] {
+	of := func(kind metrics.Kind, name, help string, value func(raftnode.Metrics) float64) metrics.Reading[raftnode.Metrics] {
+		return metrics.Reading[raftnode.Metrics]{Name: "kafka_server_raft_metrics_" + name, Help: help, Kind: kind, One: value}
+	}
+	const gauge, counter = metrics.Gauge, metrics.Counter
+	return []metrics.Reading[raftnode.Metrics]{
+		of(gauge, "current_leader", "Id of the quorum's leader; -1: not known.", func(m raftnode.Metrics) float64 { return float64(m.CurrentLeader) }),
+		of(gauge, "current_epoch", "Epoch of the quorum.", func(m raftnode.Metrics) float64 { return float64(m.CurrentEpoch) }),
+		of(gauge, "current_vote", "Id that this node voted for in the epoch; -1: none.", func(m raftnode.Metrics) float64 { return float64(m.CurrentVote) }),
+		of(gauge, "high_watermark", "Offset below which metadata is committed; -1: not known.", func(m raftnode.Metrics) float64 { return float64(m.HighWatermark) }),
+		of(gauge, "log_end_offset", "Offset after the last record of the metadata log here.", func(m raftnode.Metrics) float64 { return float64(m.LogEndOffset) }),
+		of(gauge, "log_end_epoch", "Epoch of the last record of the metadata log here.", func(m raftnode.Metrics) float64 { return float64(m.LogEndEpoch) }),
+		of(gauge, "number_of_voters", "Voters of the quorum.", func(m raftnode.Metrics) float64 { return float64(m.NumberOfVoters) }),
+		of(gauge, "number_of_observers", "Observers that the leader knows of; 0 elsewhere.", func(m raftnode.Metrics) float64 { return float64(m.NumberOfObservers) }),
+		of(gauge, "number_unknown_voter_connections", "Voters whose address is not known.", func(m raftnode.Metrics) float64 { return float64(m.UnknownVoterConns) }),
+		of(gauge, "commit_latency_avg", "Milliseconds from append to commit on the leader, on average since the start.", func(m raftnode.Metrics) float64 { return m.CommitLatencyAvg }),
+		of(gauge, "commit_latency_max", "The longest of them.", func(m raftnode.Metrics) float64 { return m.CommitLatencyMax }),
+		of(gauge, "election_latency_avg", "Milliseconds that elections took, on average since the start.", func(m raftnode.Metrics) float64 { return m.ElectionLatencyAvg }),
+		of(gauge, "election_latency_max", "The longest of them.", func(m raftnode.Metrics) float64 { return m.ElectionLatencyMax }),
+		of(counter, "append_records_total", "Records that this node appended as leader; Kafka shows a rate.", func(m raftnode.Metrics) float64 { return float64(m.AppendRecords) }),
+		of(counter, "fetch_records_total", "Records that this node fetched; Kafka shows a rate.", func(m raftnode.Metrics) float64 { return float64(m.FetchRecords) }),
+	}
+}
