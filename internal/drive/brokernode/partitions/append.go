@@ -44,6 +44,9 @@ func (p *Partition) append(b []byte, waitsForAll bool, wake []*await.Parked) (Ap
 		return Appended{}, wake, err
 	}
 	got := Appended{Base: stored.Base, End: stored.End, AppendTime: stored.AppendTime, LogStart: p.log.Start(), Epoch: epoch}
+	if !stored.Duplicate {
+		p.traffic.appended(int(stored.End-stored.Base), len(b))
+	}
 	wake = p.tails.AppendTo(wake)
 	if p.sync.due(stored.End, p.policy.Load().syncEvery, stored.Duplicate) {
 		got.Sync = true

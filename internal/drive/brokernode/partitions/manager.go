@@ -80,6 +80,9 @@ type Manager struct {
 	image  atomic.Pointer[image.Image]
 	work   sync.WaitGroup // syncs under way
 
+	figures figures
+	traffic traffics
+
 	mu     sync.RWMutex
 	byName map[kafka.TopicPartition]*Partition
 	byID   map[kafka.TopicIDPartition]*Partition
@@ -171,6 +174,7 @@ func (m *Manager) remove(p *Partition) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byID, p.ID)
+	m.traffic.leave(p.Name.Topic)
 	if m.byName[p.Name] == p {
 		delete(m.byName, p.Name)
 	}

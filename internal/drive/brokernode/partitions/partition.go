@@ -17,8 +17,9 @@ type Partition struct {
 	Name kafka.TopicPartition
 	ID   kafka.TopicIDPartition
 
-	host   *Manager
-	policy atomic.Pointer[policy] // replaced whole
+	host    *Manager
+	traffic *Traffic               // of the topic
+	policy  atomic.Pointer[policy] // replaced whole
 
 	mu   sync.Mutex
 	core *replica.Core
@@ -34,10 +35,16 @@ type Partition struct {
 }
 
 func newPartition(host *Manager, name kafka.TopicPartition, topic kafka.TopicID, c config.LogConfig) *Partition {
-	p := &Partition{Name: name, ID: kafka.TopicIDPartition{Topic: topic, Partition: name.Partition}, host: host}
+	p := &Partition{
+		Name: name, ID: kafka.TopicIDPartition{Topic: topic, Partition: name.Partition},
+		host: host, traffic: host.traffic.enter(name.Topic),
+	}
 	p.policy.Store(newPolicy(c))
 	return p
 }
+
+// Traffic counts what the topic takes and gives here.
+func (p *Partition) Traffic() *Traffic { return p.traffic }
 
 // Status is what a partition is at one moment.
 type Status struct {

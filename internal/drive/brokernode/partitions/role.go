@@ -36,7 +36,7 @@ func (p *Partition) assign(a replica.Assigned) error {
 		return nil // offline: it keeps answering so, whatever its role
 	}
 	a.Log = replica.Extent{Start: p.log.Start(), End: p.log.End()}
-	ledBefore, oldEpoch := p.core.Role() == replica.Leading, p.core.LeaderEpoch()
+	ledBefore, oldEpoch, inSync := p.core.Role() == replica.Leading, p.core.LeaderEpoch(), len(p.core.ISR())
 	var err error
 	if a.Leader == p.host.cfg.Self && a.LeaderEpoch > oldEpoch {
 		err = p.log.BecomeLeader(a.LeaderEpoch)
@@ -45,6 +45,7 @@ func (p *Partition) assign(a replica.Assigned) error {
 	if err == nil {
 		wake = p.step(a, wake)
 		turned = p.out.Turned
+		p.countISR(inSync)
 	}
 	leadsNow, epoch := p.core.Role() == replica.Leading, p.core.LeaderEpoch()
 	p.mu.Unlock()
@@ -155,7 +156,12 @@ func (p *Partition) proposed(answer replica.Proposed) {
 	p.mu.Lock()
 	wake := room[:0]
 	if p.log != nil {
+		inSync := len(p.core.ISR())
 		wake = p.step(answer, wake)
+		p.countISR(inSync)
+		if answer.Outcome != replica.Accepted {
+			p.host.figures.FailedISRUpdates.Add(1)
+		}
 	}
 	p.mu.Unlock()
 	poke(wake)
