@@ -42,6 +42,8 @@ type Groups struct {
 	ctx    context.Context
 	stop   context.CancelFunc
 
+	metrics Metrics
+
 	mu     sync.RWMutex
 	led    map[kafka.PartitionID]*partition
 	closed bool

@@ -36,6 +36,7 @@ func (p *partition) load() {
 	p.mail = append(p.mail, group.Loaded{})
 	p.wake()
 	p.mu.Unlock()
+	p.node.metrics.Load.Saw(time.Since(began))
 	if records > 0 {
 		p.node.cfg.Logger.Info("group coordinator loaded", "partition", int32(p.id), "epoch", int32(p.epoch), "records", records, slog.Duration("took", time.Since(began)))
 	}

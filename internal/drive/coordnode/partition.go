@@ -31,7 +31,8 @@ type partition struct {
 	landing []landed // appends that have ended, in order
 	working bool     // a goroutine works off the mailbox
 	state   phase
-	backlog int // bytes of records that are not handed to the log yet
+	backlog int          // bytes of records that are not handed to the log yet
+	groups  group.Census // of the last look at a shard at rest
 
 	// What follows belongs to the goroutine that works.
 	shard *group.Shard
@@ -81,6 +82,7 @@ func (p *partition) take(r group.Request) (err kerr.Code, refused bool) {
 	case p.state != active:
 		return kerr.NotCoordinator, true
 	case len(p.mail) >= maxMail || p.backlog >= maxBacklog && writes(r):
+		p.node.metrics.Refused.Add(1)
 		return kerr.CoordinatorNotAvailable, true
 	}
 	p.mail = append(p.mail, r)
@@ -201,6 +203,9 @@ func (p *partition) step(ev group.Event) {
 		p.ship.load(eff.Append, now.UnixMilli, p.node.cfg.Log.MaxBatch(p.id))
 	}
 	for _, r := range eff.Answered {
+		if c, ok := r.(*group.CommitOffsets); ok && c.Err == kerr.None {
+			p.node.metrics.Commits.Add(1)
+		}
 		finish(r)
 	}
 }
@@ -215,6 +220,7 @@ func (p *partition) send() {
 		err := next.err
 		if err == nil {
 			p.ship.flying = true
+			p.node.metrics.Batches.Add(1)
 			err = p.node.cfg.Log.Append(p.id, p.epoch, next.batch, func(err error) { p.landed(landed{next.span, err}) })
 		}
 		if err != nil {

@@ -1,0 +1,108 @@
+package offsetslog_test
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/core/group"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions/testbed"
+	"github.com/ottla/ottla/internal/drive/coordnode"
+	"github.com/ottla/ottla/internal/drive/coordnode/offsetslog"
+)
+
+// coordinator runs group coordinators over the partitions of a bed, all of which
+// it leads.
+func coordinator(bed *testbed.Bed) *coordnode.Groups {
+	n := coordnode.New(coordnode.Config{
+		Log: offsetslog.Over(bed.Manager), Group: group.Defaults(), Partitions: func() int32 { return 2 },
+		Logger: slog.New(slog.DiscardHandler),
+	})
+	for p := range kafka.PartitionID(2) {
+		_, epoch := bed.Find(kafka.ConsumerOffsetsTopic, int(p)).Leader()
+		n.Elected(kafka.TopicPartition{Topic: kafka.ConsumerOffsetsTopic, Partition: p}, epoch)
+	}
+	return n
+}
+
+// ask submits what next gives until it is no longer told to come again.
+func ask[R group.Request](t *testing.T, n *coordnode.Groups, next func() R) R {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		r, done := next(), make(chan struct{})
+		n.Submit(r, func() { close(done) })
+		select {
+		case <-done:
+		case <-limit:
+			t.Fatal("no answer")
+		}
+		if group.CallOf(r).Err != kerr.CoordinatorLoadInProgress {
+			return r
+		}
+	}
+}
+
+// What was answered by one coordinator is found by the next one after a loss of
+// power, if the topic asks for a sync of each record (flush.messages); also when
+// the log has many batches.
+func TestCommitAndLoad(t *testing.T) {
+	disk := vfs.NewMem()
+	bed := testbed.New(t, disk, "/data", 1).Start()
+	bed.Topic(kafka.ConsumerOffsetsTopic, 2, "cleanup.policy", "compact", "flush.messages", "1")
+	n := coordinator(bed)
+	const commits = 300
+	for i := range commits {
+		c := ask(t, n, func() *group.CommitOffsets { return commit("g", kafka.Offset(i)) })
+		if c.Err != kerr.None {
+			t.Fatalf("commit %d: %v", i, c.Err)
+		}
+	}
+	stop(t, n)
+
+	n = coordinator(bed.Again(disk.Crash()))
+	f := ask(t, n, func() *group.FetchOffsets { return &group.FetchOffsets{Call: group.Call{Group: "g"}, All: true} })
+	if f.Err != kerr.None || len(f.Offsets) != 1 || f.Offsets[0].Offset != commits-1 {
+		t.Errorf("%v %v, want offset %d", f.Err, f.Offsets, commits-1)
+	}
+	stop(t, n)
+}
+
+// A partition is only of use in the epoch in which this broker leads it.
+func TestWrongEpoch(t *testing.T) {
+	bed := testbed.New(t, vfs.NewMem(), "/data", 1).Start()
+	bed.Topic(kafka.ConsumerOffsetsTopic, 1)
+	log := offsetslog.Over(bed.Manager)
+	if _, _, err := log.Bounds(0, 0); err != nil {
+		t.Errorf("the epoch we lead in: %v", err)
+	}
+	if _, _, err := log.Bounds(0, 1); kerr.Of(err) != kerr.NotLeaderOrFollower {
+		t.Errorf("another epoch: %v", err)
+	}
+	if _, _, err := log.Bounds(7, 0); err == nil {
+		t.Error("a partition that is not here has bounds")
+	}
+	if got := log.MaxBatch(0); got != 1<<20+12 {
+		t.Errorf("largest batch is %d", got)
+	}
+}
+
+func commit(id string, offset kafka.Offset) *group.CommitOffsets {
+	return &group.CommitOffsets{
+		Call: group.Call{Group: id}, Member: group.Member{Generation: -1}, Retention: -1,
+		Offsets: []group.CommitOffset{{TopicPartition: kafka.TopicPartition{Topic: "t"}, Offset: offset, LeaderEpoch: -1}},
+	}
+}
+
+func stop(t *testing.T, n *coordnode.Groups) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	if err := n.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
