@@ -5,7 +5,6 @@ import (
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metarec"
-	"github.com/ottla/ottla/internal/base/pmap"
 )
 
 // Apply gives the image after recs, which directly follow prev in the log, and
@@ -40,16 +39,10 @@ func ApplyAt(prev *Image, base kafka.Offset, recs []metarec.Message) (*Image, De
 type applier struct {
 	next Image // all but the maps, which are below
 
-	features    *pmap.Edit[string, int16]
-	brokers     *pmap.Edit[kafka.NodeID, *Broker]
-	controllers *pmap.Edit[kafka.NodeID, *Controller]
-	topics      *topicsEdit
-	dirs        *pmap.Edit[kafka.DirID, kafka.NodeID]
-	configs     *pmap.Edit[Resource, pmap.Map[string, string]]
-	quotas      *pmap.Edit[Entity, pmap.Map[string, float64]]
-	acls        *pmap.Edit[kafka.UUID, *ACL]
-	scram       *pmap.Edit[ScramKey, *Scram]
-	tokens      *pmap.Edit[string, *Token]
+	nodes    nodesEdit
+	topics   *topicsEdit
+	settings settingsEdit
+	security securityEdit
 
 	offset   kafka.Offset // of the record at hand
 	snapshot bool         // the records are a snapshot's
@@ -71,31 +64,19 @@ func applierOf(img *Image) *applier {
 // reset makes img what the applier works on.
 func (a *applier) reset(img *Image) {
 	a.next = *img
-	a.features = img.features.Edit()
-	a.brokers = img.brokers.Edit()
-	a.controllers = img.controllers.Edit()
+	a.nodes = editNodes(img)
 	a.topics = editTopics(img)
-	a.dirs = img.dirs.Edit()
-	a.configs = img.configs.Edit()
-	a.quotas = img.quotas.Edit()
-	a.acls = img.acls.Edit()
-	a.scram = img.scram.Edit()
-	a.tokens = img.tokens.Edit()
+	a.settings = editSettings(img)
+	a.security = editSecurity(img)
 }
 
 // image freezes what the applier has so far.
 func (a *applier) image() *Image {
 	img := a.next
-	img.features = a.features.Done()
-	img.brokers = a.brokers.Done()
-	img.controllers = a.controllers.Done()
-	img.topics, img.names, img.partitions = a.topics.done()
-	img.dirs = a.dirs.Done()
-	img.configs = a.configs.Done()
-	img.quotas = a.quotas.Done()
-	img.acls = a.acls.Done()
-	img.scram = a.scram.Done()
-	img.tokens = a.tokens.Done()
+	img.nodeSet = a.nodes.done()
+	img.topicSet = a.topics.done()
+	img.settingSet = a.settings.done()
+	img.securitySet = a.security.done()
 	if a.next.open != nil {
 		open := *a.next.open
 		open.changed = a.changed
@@ -110,17 +91,17 @@ func (a *applier) apply(rec metarec.Message) error {
 	case *metarec.RegisterBrokerRecord:
 		return a.registerBroker(r)
 	case *metarec.UnregisterBrokerRecord:
-		return a.unregisterBroker(r)
+		return a.nodes.unregister(r, a.changed)
 	case *metarec.BrokerRegistrationChangeRecord:
-		return a.changeRegistration(r)
+		return a.nodes.change(r, a.changed)
 	case *metarec.FenceBrokerRecord:
-		return a.fence(r.Id, r.Epoch, true)
+		return a.nodes.fence(r.Id, r.Epoch, true, a.changed)
 	case *metarec.UnfenceBrokerRecord:
-		return a.fence(r.Id, r.Epoch, false)
+		return a.nodes.fence(r.Id, r.Epoch, false, a.changed)
 	case *metarec.RegisterControllerRecord:
-		return a.registerController(r)
+		return a.nodes.registerController(r, a.changed)
 	case *metarec.UnregisterControllerRecord:
-		return a.unregisterController(r)
+		return a.nodes.unregisterController(r, a.changed)
 	case *metarec.TopicRecord:
 		return a.addTopic(r)
 	case *metarec.RemoveTopicRecord:
@@ -132,25 +113,25 @@ func (a *applier) apply(rec metarec.Message) error {
 	case *metarec.ClearElrRecord:
 		return a.clearElr(r)
 	case *metarec.ConfigRecord:
-		return a.setConfig(r)
+		return a.settings.setConfig(r, a.changed)
 	case *metarec.ClientQuotaRecord:
-		return a.setQuota(r)
+		return a.security.setQuota(r, a.changed)
 	case *metarec.FeatureLevelRecord:
-		return a.finalizeFeature(r)
+		return a.settings.finalize(r, a.changed)
 	case *metarec.ProducerIdsRecord:
-		return a.nextProducerIDs(r)
+		return a.settings.nextProducerIDs(r, a.changed)
 	case *metarec.AccessControlEntryRecord:
-		return a.addACL(r)
+		return a.security.addACL(r, a.changed)
 	case *metarec.RemoveAccessControlEntryRecord:
-		return a.removeACL(r)
+		return a.security.removeACL(r, a.changed)
 	case *metarec.UserScramCredentialRecord:
-		return a.setScram(r)
+		return a.security.setScram(r, a.changed)
 	case *metarec.RemoveUserScramCredentialRecord:
-		return a.removeScram(r)
+		return a.security.removeScram(r, a.changed)
 	case *metarec.DelegationTokenRecord:
-		return a.setToken(r)
+		return a.security.setToken(r, a.changed)
 	case *metarec.RemoveDelegationTokenRecord:
-		return a.removeToken(r)
+		return a.security.removeToken(r, a.changed)
 	case *metarec.BeginTransactionRecord:
 		return a.begin(r)
 	case *metarec.EndTransactionRecord:

@@ -6,7 +6,23 @@ import (
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/base/pmap"
 )
+
+// nodesEdit is the nodes of an image under change.
+type nodesEdit struct {
+	brokers     *pmap.Edit[kafka.NodeID, *Broker]
+	controllers *pmap.Edit[kafka.NodeID, *Controller]
+	dirs        *pmap.Edit[kafka.DirID, kafka.NodeID]
+}
+
+func editNodes(img *Image) nodesEdit {
+	return nodesEdit{img.brokers.Edit(), img.controllers.Edit(), img.dirs.Edit()}
+}
+
+func (e *nodesEdit) done() nodeSet {
+	return nodeSet{e.brokers.Done(), e.controllers.Done(), e.dirs.Done()}
+}
 
 func (a *applier) registerBroker(r *metarec.RegisterBrokerRecord) error {
 	b := &Broker{
@@ -26,8 +42,8 @@ func (a *applier) registerBroker(r *metarec.RegisterBrokerRecord) error {
 	for _, f := range r.Features {
 		b.Features = append(b.Features, VersionRange{f.Name, f.MinSupportedVersion, f.MaxSupportedVersion})
 	}
-	old, _ := a.brokers.Get(b.ID)
-	if err := a.setBroker(old, b); err != nil {
+	old, _ := a.nodes.brokers.Get(b.ID)
+	if err := a.nodes.set(old, b, a.changed); err != nil {
 		return err
 	}
 	if old != nil && BecomesSeveral(old.Dirs, b.Dirs) && a.dirsByRule() {
@@ -44,8 +60,8 @@ func BecomesSeveral(old, now []kafka.DirID) bool {
 
 // dirsByRule is Image.DirsByRule in the midst of records.
 func (a *applier) dirsByRule() bool {
-	img := Image{controllers: a.controllers.Done()}
-	return img.DirsByRule()
+	now := nodeSet{controllers: a.nodes.controllers.Done()}
+	return now.DirsByRule()
 }
 
 // placeByRule records, without a record, that the broker's replicas of unknown
@@ -76,32 +92,32 @@ func (p *Partition) placed(at int, dir kafka.DirID) *Partition {
 	return &next
 }
 
-// setBroker puts a registration in the place of another, which may be nil, and
-// keeps the index of directories.
-func (a *applier) setBroker(old, b *Broker) error {
+// set puts a registration in the place of another, which may be nil, and keeps
+// the index of directories.
+func (e *nodesEdit) set(old, b *Broker, changed *changes) error {
 	if old != nil {
-		a.freeDirs(old)
+		e.freeDirs(old)
 	}
 	for _, d := range b.Dirs {
-		if owner, taken := a.dirs.Get(d); taken {
+		if owner, taken := e.dirs.Get(d); taken {
 			return fmt.Errorf("directory %v of broker %d belongs to broker %d", d, b.ID, owner)
 		}
-		a.dirs.Set(d, b.ID)
+		e.dirs.Set(d, b.ID)
 	}
-	a.brokers.Set(b.ID, b)
-	a.changed.brokers[b.ID] = struct{}{}
+	e.brokers.Set(b.ID, b)
+	changed.brokers[b.ID] = struct{}{}
 	return nil
 }
 
-func (a *applier) freeDirs(b *Broker) {
+func (e *nodesEdit) freeDirs(b *Broker) {
 	for _, d := range b.Dirs {
-		a.dirs.Delete(d)
+		e.dirs.Delete(d)
 	}
 }
 
 // broker finds a registration that a record changes.
-func (a *applier) broker(id int32, epoch int64) (*Broker, error) {
-	b, ok := a.brokers.Get(nodeID(id))
+func (e *nodesEdit) broker(id int32, epoch int64) (*Broker, error) {
+	b, ok := e.brokers.Get(nodeID(id))
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("broker %d is not registered", id)
@@ -111,29 +127,29 @@ func (a *applier) broker(id int32, epoch int64) (*Broker, error) {
 	return b, nil
 }
 
-func (a *applier) unregisterBroker(r *metarec.UnregisterBrokerRecord) error {
-	b, err := a.broker(r.BrokerId, r.BrokerEpoch)
+func (e *nodesEdit) unregister(r *metarec.UnregisterBrokerRecord, changed *changes) error {
+	b, err := e.broker(r.BrokerId, r.BrokerEpoch)
 	if err != nil {
 		return err
 	}
-	a.freeDirs(b)
-	a.brokers.Delete(b.ID)
-	a.changed.brokers[b.ID] = struct{}{}
+	e.freeDirs(b)
+	e.brokers.Delete(b.ID)
+	changed.brokers[b.ID] = struct{}{}
 	return nil
 }
 
-func (a *applier) fence(id int32, epoch int64, fenced bool) error {
-	old, err := a.broker(id, epoch)
+func (e *nodesEdit) fence(id int32, epoch int64, fenced bool, changed *changes) error {
+	old, err := e.broker(id, epoch)
 	if err != nil {
 		return err
 	}
 	b := *old
 	b.Fenced = fenced
-	return a.setBroker(old, &b)
+	return e.set(old, &b, changed)
 }
 
-func (a *applier) changeRegistration(r *metarec.BrokerRegistrationChangeRecord) error {
-	old, err := a.broker(r.BrokerId, r.BrokerEpoch)
+func (e *nodesEdit) change(r *metarec.BrokerRegistrationChangeRecord, changed *changes) error {
+	old, err := e.broker(r.BrokerId, r.BrokerEpoch)
 	if err != nil {
 		return err
 	}
@@ -160,7 +176,7 @@ func (a *applier) changeRegistration(r *metarec.BrokerRegistrationChangeRecord) 
 	if r.CordonedLogDirs != nil {
 		b.Cordoned = cordonedDirs(r.CordonedLogDirs)
 	}
-	return a.setBroker(old, &b)
+	return e.set(old, &b, changed)
 }
 
 // cordonedDirs keeps nil apart from a list that says "none".
@@ -171,7 +187,7 @@ func cordonedDirs(dirs []kafka.DirID) []kafka.DirID {
 	return append([]kafka.DirID{}, sortedDirs(dirs)...)
 }
 
-func (a *applier) registerController(r *metarec.RegisterControllerRecord) error {
+func (e *nodesEdit) registerController(r *metarec.RegisterControllerRecord, changed *changes) error {
 	c := &Controller{ID: nodeID(r.ControllerId), Incarnation: r.IncarnationId}
 	for _, e := range r.EndPoints {
 		c.Endpoints = append(c.Endpoints, Endpoint{e.Name, e.Host, e.Port, e.SecurityProtocol})
@@ -179,16 +195,16 @@ func (a *applier) registerController(r *metarec.RegisterControllerRecord) error 
 	for _, f := range r.Features {
 		c.Features = append(c.Features, VersionRange{f.Name, f.MinSupportedVersion, f.MaxSupportedVersion})
 	}
-	a.controllers.Set(c.ID, c)
-	a.changed.controllers[c.ID] = struct{}{}
+	e.controllers.Set(c.ID, c)
+	changed.controllers[c.ID] = struct{}{}
 	return nil
 }
 
-func (a *applier) unregisterController(r *metarec.UnregisterControllerRecord) error {
+func (e *nodesEdit) unregisterController(r *metarec.UnregisterControllerRecord, changed *changes) error {
 	id := nodeID(r.ControllerId)
-	if !a.controllers.Delete(id) {
+	if !e.controllers.Delete(id) {
 		return fmt.Errorf("controller %d is not registered", id)
 	}
-	a.changed.controllers[id] = struct{}{}
+	changed.controllers[id] = struct{}{}
 	return nil
 }

@@ -83,9 +83,9 @@ func (e *topicsEdit) settle() {
 	e.touched = nil
 }
 
-func (e *topicsEdit) done() (pmap.Map[kafka.TopicID, *Topic], pmap.Map[string, kafka.TopicID], int) {
+func (e *topicsEdit) done() topicSet {
 	e.settle()
-	return e.byID.Done(), e.byName.Done(), e.partitions
+	return topicSet{e.byID.Done(), e.byName.Done(), e.partitions}
 }
 
 func (a *applier) addTopic(r *metarec.TopicRecord) error {
@@ -105,7 +105,7 @@ func (a *applier) removeTopic(r *metarec.RemoveTopicRecord) error {
 	if !ok {
 		return fmt.Errorf("no topic has id %v", r.TopicId)
 	}
-	if resource := TopicOf(t.name); a.configs.Delete(resource) {
+	if resource := TopicOf(t.name); a.settings.configs.Delete(resource) {
 		a.changed.configs[resource] = struct{}{}
 	}
 	a.topics.remove(r.TopicId)

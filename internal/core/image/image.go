@@ -1,9 +1,6 @@
 package image
 
-import (
-	"github.com/ottla/ottla/internal/base/kafka"
-	"github.com/ottla/ottla/internal/base/pmap"
-)
+import "github.com/ottla/ottla/internal/base/kafka"
 
 // Provenance tells up to which record an image was built.
 type Provenance struct {
@@ -18,23 +15,10 @@ var NoProvenance = Provenance{Offset: kafka.NoOffset, Epoch: kafka.NoEpoch, Time
 // Image is the metadata of a cluster at one offset of the metadata log.
 type Image struct {
 	prov Provenance
-
-	features    pmap.Map[string, int16] // finalized, above level 0
-	brokers     pmap.Map[kafka.NodeID, *Broker]
-	controllers pmap.Map[kafka.NodeID, *Controller]
-	topics      pmap.Map[kafka.TopicID, *Topic]
-	names       pmap.Map[string, kafka.TopicID]
-	// dirs says which broker registered a directory.
-	dirs    pmap.Map[kafka.DirID, kafka.NodeID]
-	configs pmap.Map[Resource, pmap.Map[string, string]]
-	quotas  pmap.Map[Entity, pmap.Map[string, float64]]
-	acls    pmap.Map[kafka.UUID, *ACL]
-	scram   pmap.Map[ScramKey, *Scram]
-	tokens  pmap.Map[string, *Token]
-	// nextProducerID is the first id of the next block; 0 before the first.
-	nextProducerID kafka.ProducerID
-	partitions     int // of all topics
-
+	nodeSet
+	topicSet
+	settingSet
+	securitySet
 	// open is set while a metadata transaction (KIP-868) is under way.
 	open *transaction
 }
@@ -48,20 +32,7 @@ type transaction struct {
 	changed *changes
 }
 
-var empty = &Image{
-	prov:        NoProvenance,
-	features:    pmap.Ordered[string, int16](),
-	brokers:     pmap.Ordered[kafka.NodeID, *Broker](),
-	controllers: pmap.Ordered[kafka.NodeID, *Controller](),
-	topics:      pmap.By[kafka.TopicID, *Topic](kafka.TopicID.Compare),
-	names:       pmap.Ordered[string, kafka.TopicID](),
-	dirs:        pmap.By[kafka.DirID, kafka.NodeID](kafka.DirID.Compare),
-	configs:     pmap.By[Resource, pmap.Map[string, string]](compareResources),
-	quotas:      pmap.By[Entity, pmap.Map[string, float64]](compareEntities),
-	acls:        pmap.By[kafka.UUID, *ACL](kafka.UUID.Compare),
-	scram:       pmap.By[ScramKey, *Scram](compareScram),
-	tokens:      pmap.Ordered[string, *Token](),
-}
+var empty = &Image{prov: NoProvenance, nodeSet: noNodes, topicSet: noTopics, settingSet: noSettings, securitySet: noSecurity}
 
 // Empty is the image before the first record.
 func Empty() *Image { return empty }
@@ -99,47 +70,14 @@ func (i *Image) Stable() *Image {
 	return i.open.before
 }
 
-// Level is the finalized metadata.version; zero before the first record.
-func (i *Image) Level() Level { return Level(i.Feature(MetadataVersion)) }
-
-// Feature is the finalized level of a feature; zero when it is not finalized.
-func (i *Image) Feature(name string) int16 {
-	level, _ := i.features.Get(name)
-	return level
+// DefaultDir is the directory to record for a new replica on a node.
+func (i *Image) DefaultDir(node kafka.NodeID) kafka.DirID {
+	b, registered := i.brokers.Get(node)
+	switch {
+	case !i.Level().HasDirectories():
+		return kafka.DirMigrating
+	case !registered:
+		return kafka.DirUnassigned
+	}
+	return b.DefaultDir()
 }
-
-// Features are all finalized levels above zero, by name.
-func (i *Image) Features() pmap.Map[string, int16] { return i.features }
-
-// Brokers are all registrations of brokers, by id.
-func (i *Image) Brokers() pmap.Map[kafka.NodeID, *Broker] { return i.brokers }
-
-// Controllers are all registrations of controllers, by id.
-func (i *Image) Controllers() pmap.Map[kafka.NodeID, *Controller] { return i.controllers }
-
-// Topics are all topics, by id.
-func (i *Image) Topics() pmap.Map[kafka.TopicID, *Topic] { return i.topics }
-
-// TopicNames are the ids of all topics, by name.
-func (i *Image) TopicNames() pmap.Map[string, kafka.TopicID] { return i.names }
-
-// PartitionCount is the number of partitions of all topics.
-func (i *Image) PartitionCount() int { return i.partitions }
-
-// Configs are all stored configurations.
-func (i *Image) Configs() pmap.Map[Resource, pmap.Map[string, string]] { return i.configs }
-
-// Quotas are all client quotas: values by key for each entity.
-func (i *Image) Quotas() pmap.Map[Entity, pmap.Map[string, float64]] { return i.quotas }
-
-// ACLs are all access control entries, by id.
-func (i *Image) ACLs() pmap.Map[kafka.UUID, *ACL] { return i.acls }
-
-// Scram are all SCRAM credentials.
-func (i *Image) Scram() pmap.Map[ScramKey, *Scram] { return i.scram }
-
-// Tokens are all delegation tokens, by id.
-func (i *Image) Tokens() pmap.Map[string, *Token] { return i.tokens }
-
-// NextProducerID is the first id of the next block to hand out.
-func (i *Image) NextProducerID() kafka.ProducerID { return i.nextProducerID }
