@@ -1,6 +1,8 @@
 package api
 
 import (
+	"strings"
+
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -9,9 +11,10 @@ import (
 // listener has a log-in, so every request is refused as Kafka refuses one that
 // comes over a plaintext connection.
 
-func createDelegationToken(_ Context, _ *kmsg.CreateDelegationTokenRequest) kmsg.Response {
+func createDelegationToken(c Context, _ *kmsg.CreateDelegationTokenRequest) kmsg.Response {
 	resp := kmsg.NewPtrCreateDelegationTokenResponse()
 	resp.ErrorCode = int16(kerr.DelegationTokenRequestNotAllowed)
+	resp.PrincipalType, resp.PrincipalName, _ = strings.Cut(c.Conn.Principal, ":")
 	resp.IssueTimestamp, resp.ExpiryTimestamp, resp.MaxTimestamp = -1, -1, -1
 	resp.HMAC = []byte{}
 	return resp
