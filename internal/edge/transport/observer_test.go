@@ -22,7 +22,9 @@ func (n *notes) note(format string, args ...any) {
 	n.seen = append(n.seen, fmt.Sprintf(format, args...))
 }
 
-func (n *notes) Request(r *Request, size int, _ time.Duration) { n.note("request %d of %d", r.Key, size) }
+func (n *notes) Request(r *Request, size int, _ time.Duration) {
+	n.note("request %d of %d", r.Key, size)
+}
 func (n *notes) Answer(r *Request, m kmsg.Response)            { n.note("answer %d by %d", r.Key, m.Key()) }
 func (n *notes) Reply(r *Request, size int64, _ time.Duration) { n.note("reply %d of %d", r.Key, size) }
 func (n *notes) Connection(listener string, delta int)         { n.note("%s %+d", listener, delta) }
