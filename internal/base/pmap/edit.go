@@ -1,7 +1,5 @@
 package pmap
 
-import "github.com/tidwall/btree"
-
 // Edit gathers many changes to a map at the cost of one. The map it began
 // with stays as it was.
 type Edit[K, V any] struct {
@@ -32,7 +30,7 @@ func (e *Edit[K, V]) Len() int { return e.now.Len() }
 // Set gives key a value.
 func (e *Edit[K, V]) Set(key K, value V) {
 	e.take()
-	e.now.tree.Set(entry[K, V]{key, value})
+	e.now.tree.set(&entry[K, V]{key, value})
 }
 
 // Delete removes key and tells whether it was there.
@@ -41,7 +39,9 @@ func (e *Edit[K, V]) Delete(key K) bool {
 		return false
 	}
 	e.take()
-	e.now.tree.Delete(entry[K, V]{key: key})
+	probe := e.now.kind.probe(key)
+	e.now.tree.delete(probe)
+	e.now.kind.release(probe)
 	return true
 }
 
@@ -51,17 +51,12 @@ func (e *Edit[K, V]) take() {
 	case e.own:
 		return
 	case e.now.tree == nil:
-		compare := e.now.compare
-		if compare == nil {
+		if e.now.kind == nil {
 			panic("pmap: a change to a zero Map")
 		}
-		less := func(a, b entry[K, V]) bool { return compare(a.key, b.key) < 0 }
-		e.now.tree = btree.NewBTreeGOptions(less, btree.Options{Degree: degree, NoLocks: true})
+		e.now.tree = newTree(e.now.kind.less)
 	default:
-		// IsoCopy also marks the tree it copies from, which others may be
-		// copying at this moment: let it mark a private header.
-		header := *e.now.tree
-		e.now.tree = header.IsoCopy()
+		e.now.tree = e.now.tree.copy()
 	}
 	e.own = true
 }

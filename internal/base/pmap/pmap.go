@@ -8,8 +8,7 @@ package pmap
 import (
 	"cmp"
 	"iter"
-
-	"github.com/tidwall/btree"
+	"sync"
 )
 
 // degree of the tree's nodes: small enough that copying a path for one change
@@ -19,9 +18,10 @@ const degree = 16
 // Map is an immutable map in the order of its keys. Make one with Ordered or
 // By; the zero Map is empty and can only be read.
 type Map[K, V any] struct {
-	compare func(a, b K) int
-	// tree is never written once a Map holds it; nil means empty.
-	tree *btree.BTreeG[entry[K, V]]
+	kind *kind[K, V]
+	// tree is never written once a Map holds it; nil means empty. Its items are
+	// of type *entry[K, V] and never change.
+	tree *tree
 }
 
 type entry[K, V any] struct {
@@ -29,29 +29,58 @@ type entry[K, V any] struct {
 	value V
 }
 
+// kind is what all versions of a map share.
+type kind[K, V any] struct {
+	less func(a, b any) bool
+	// probes are entries to look up with, so that looking up allocates nothing.
+	probes sync.Pool
+}
+
+func (k *kind[K, V]) probe(key K) *entry[K, V] {
+	p, ok := k.probes.Get().(*entry[K, V])
+	if !ok {
+		p = new(entry[K, V])
+	}
+	p.key = key
+	return p
+}
+
+func (k *kind[K, V]) release(p *entry[K, V]) {
+	*p = entry[K, V]{}
+	k.probes.Put(p)
+}
+
 // Ordered makes an empty map over keys that Go can order.
 func Ordered[K cmp.Ordered, V any]() Map[K, V] { return By[K, V](cmp.Compare[K]) }
 
 // By makes an empty map whose keys are ordered by compare, which returns a
 // negative number, zero or a positive number as cmp.Compare does.
-func By[K, V any](compare func(a, b K) int) Map[K, V] { return Map[K, V]{compare: compare} }
+func By[K, V any](compare func(a, b K) int) Map[K, V] {
+	return Map[K, V]{kind: &kind[K, V]{less: func(a, b any) bool {
+		return compare(a.(*entry[K, V]).key, b.(*entry[K, V]).key) < 0
+	}}}
+}
 
 // Len is the number of keys.
 func (m Map[K, V]) Len() int {
 	if m.tree == nil {
 		return 0
 	}
-	return m.tree.Len()
+	return m.tree.len()
 }
 
 // Get returns the value of a key, and whether the map has it.
-func (m Map[K, V]) Get(key K) (V, bool) {
+func (m Map[K, V]) Get(key K) (value V, ok bool) {
 	if m.tree == nil {
-		var none V
-		return none, false
+		return value, false
 	}
-	e, ok := m.tree.Get(entry[K, V]{key: key})
-	return e.value, ok
+	probe := m.kind.probe(key)
+	item, ok := m.tree.get(probe)
+	m.kind.release(probe)
+	if ok {
+		value = item.(*entry[K, V]).value
+	}
+	return value, ok
 }
 
 // Has tells whether the map has a key.
@@ -64,7 +93,7 @@ func (m Map[K, V]) Has(key K) bool {
 func (m Map[K, V]) All() iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		if m.tree != nil {
-			m.tree.Scan(func(e entry[K, V]) bool { return yield(e.key, e.value) })
+			m.tree.scan(visitor(yield))
 		}
 	}
 }
@@ -73,19 +102,29 @@ func (m Map[K, V]) All() iter.Seq2[K, V] {
 func (m Map[K, V]) From(start K) iter.Seq2[K, V] {
 	return func(yield func(K, V) bool) {
 		if m.tree != nil {
-			m.tree.Ascend(entry[K, V]{key: start}, func(e entry[K, V]) bool { return yield(e.key, e.value) })
+			m.tree.scanFrom(&entry[K, V]{key: start}, visitor(yield))
 		}
 	}
 }
 
-// Last returns the greatest key and its value, and whether there is one.
-func (m Map[K, V]) Last() (K, V, bool) {
-	if m.tree == nil {
-		var none entry[K, V]
-		return none.key, none.value, false
+func visitor[K, V any](yield func(K, V) bool) func(any) bool {
+	return func(item any) bool {
+		e := item.(*entry[K, V])
+		return yield(e.key, e.value)
 	}
-	e, ok := m.tree.Max()
-	return e.key, e.value, ok
+}
+
+// Last returns the greatest key and its value, and whether there is one.
+func (m Map[K, V]) Last() (key K, value V, ok bool) {
+	if m.tree == nil {
+		return key, value, false
+	}
+	item, ok := m.tree.last()
+	if !ok {
+		return key, value, false
+	}
+	e := item.(*entry[K, V])
+	return e.key, e.value, true
 }
 
 // Same tells whether two maps are one and the same version. Maps of equal
