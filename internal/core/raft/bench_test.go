@@ -22,9 +22,9 @@ func BenchmarkStep(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	c.voteFor(2)
+	voteFor(c, 2)
 	if !c.leads() {
-		b.Fatal(c.Role())
+		b.Fatal(c.role.name())
 	}
 	var now kafka.Instant
 	b.ReportAllocs()
@@ -43,7 +43,7 @@ func BenchmarkStep(b *testing.B) {
 }
 
 // voteFor answers the vote request of a candidate.
-func (c *Core) voteFor(voter kafka.NodeID) {
+func voteFor(c *Core, voter kafka.NodeID) {
 	for _, x := range c.calls.conns {
 		if x.to == voter {
 			c.Step(c.now, Answered{x.call, VoteAnswer{Hint: Hint{Epoch: c.election.Epoch, Leader: kafka.NoNode}, Granted: true}})

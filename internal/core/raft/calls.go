@@ -114,23 +114,23 @@ func (k *calls) fetching(now kafka.Instant) (until kafka.Instant, yes bool) {
 	return 0, false
 }
 
-// request sends to a node once what it waits for is done.
-func (c *Core) request(to kafka.NodeID, at Endpoint, limit time.Duration, body Body) {
+// sendRequest sends to a node once what it waits for is done.
+func sendRequest(c *Core, to kafka.NodeID, at Endpoint, limit time.Duration, body Body) {
 	call, fresh := c.calls.open(to, c.now, limit, 0, false)
 	c.out.Send = append(c.out.Send, Message{Call: call, To: to, At: at, Fresh: fresh, Body: body})
 }
 
 // promised is the write that has to be durable before a fetch may leave: with
 // its offset a node that may vote promises what its disk holds. 0 is none.
-func (c *Core) promised() Seq {
+func promised(c *Core) Seq {
 	if !c.cfg.Controller || c.log.durable() {
 		return 0
 	}
 	return c.log.asked
 }
 
-// requestFetch sends a Fetch or FetchSnapshot once a write is durable.
-func (c *Core) requestFetch(to kafka.NodeID, at Endpoint, limit time.Duration, after Seq, body Body) {
+// sendFetch sends a Fetch or FetchSnapshot once a write is durable.
+func sendFetch(c *Core, to kafka.NodeID, at Endpoint, limit time.Duration, after Seq, body Body) {
 	call, fresh := c.calls.open(to, c.now, limit, after, true)
 	m := Message{Call: call, To: to, At: at, Fresh: fresh, Body: body}
 	if after == 0 {
@@ -140,9 +140,9 @@ func (c *Core) requestFetch(to kafka.NodeID, at Endpoint, limit time.Duration, a
 	c.out.SendSync = append(c.out.SendSync, Pending{After: after, Message: m})
 }
 
-// address picks the endpoint of a peer's default listener; a peer that names
+// addressOf picks the endpoint of a peer's default listener; a peer that names
 // others only is reached at its first.
-func (c *Core) address(e Endpoints) (Endpoint, bool) {
+func addressOf(c *Core, e Endpoints) (Endpoint, bool) {
 	if at, ok := e.Named(c.cfg.Listener); ok {
 		return at, true
 	}
@@ -160,7 +160,7 @@ type bootstrapAddress struct {
 
 // bootstraps lists whom to ask for the leader: bootstrap servers but ourselves,
 // else the voters that have an address.
-func (c *Core) bootstraps() []bootstrapAddress {
+func bootstraps(c *Core) []bootstrapAddress {
 	var all []bootstrapAddress
 	for i, at := range c.cfg.Bootstrap {
 		if !c.cfg.Endpoints.reach(at) {
@@ -170,8 +170,8 @@ func (c *Core) bootstraps() []bootstrapAddress {
 	if len(all) > 0 {
 		return all
 	}
-	c.others(func(v Voter) {
-		if at, ok := c.address(v.Endpoints); ok && v.Key.Node != c.cfg.Self.Node {
+	c.quorum.others(func(v Voter) {
+		if at, ok := addressOf(c, v.Endpoints); ok && v.Key.Node != c.cfg.Self.Node {
 			all = append(all, bootstrapAddress{v.Key.Node, at})
 		}
 	})
@@ -181,8 +181,8 @@ func (c *Core) bootstraps() []bootstrapAddress {
 // fetchFromBootstrap asks the next address of the ring that is ready. The ring
 // gives every address a turn, so that one that is dead or does not know the
 // leader costs one back-off (KAFKA-20514).
-func (c *Core) fetchFromBootstrap() {
-	all := c.bootstraps()
+func fetchFromBootstrap(c *Core) {
+	all := bootstraps(c)
 	if len(all) == 0 {
 		return
 	}
@@ -193,16 +193,16 @@ func (c *Core) fetchFromBootstrap() {
 		b := all[(c.calls.ring+i)%len(all)]
 		if c.calls.ready(b.id, c.now) {
 			c.calls.ring += i + 1
-			c.requestFetch(b.id, b.at, c.cfg.Timing.fetchLimit(), c.promised(), c.fetchRequest())
+			sendFetch(c, b.id, b.at, c.cfg.Timing.fetchLimit(), promised(c), fetchRequest(c))
 			return
 		}
 	}
 }
 
 // nextBootstrap is when an address of the ring will be ready.
-func (c *Core) nextBootstrap() kafka.Instant {
+func nextBootstrap(c *Core) kafka.Instant {
 	at := kafka.Never
-	for _, b := range c.bootstraps() {
+	for _, b := range bootstraps(c) {
 		at = min(at, c.calls.readyAt(b.id))
 	}
 	return at

@@ -71,6 +71,7 @@ type Core struct {
 	election Election // what the disk holds, or will before anything is sent
 	role     role
 	log      logState
+	quorum   members
 	// hw is the high watermark, -1 while it is not known. It never falls.
 	hw      kafka.Offset
 	calls   calls
@@ -129,42 +130,43 @@ func New(now kafka.Instant, cfg Config, st Stored) (*Core, Effects, error) {
 		epochs: epochTable{st.Epochs}, snapshots: st.Snapshots,
 		voters: history[Voters]{st.Voters}, levels: history[int16]{st.Levels},
 	}
+	c.quorum = members{self: cfg.Self, static: cfg.Static, log: &c.log}
 	if s, ok := c.log.latestSnapshot(); ok && s.ID.EndOffset > 0 {
 		c.hw = s.ID.EndOffset // a snapshot holds committed records only
 	}
-	c.begin(st.Forgotten)
+	begin(c, st.Forgotten)
 	c.settle()
 	return c, c.out, nil
 }
 
 // begin chooses the first role.
-func (c *Core) begin(forgotten bool) {
+func begin(c *Core, forgotten bool) {
 	e, logEpoch := c.election, c.log.lastEpoch()
 	if forgotten {
 		c.lost = lostVotes{upTo: max(e.Epoch, logEpoch), seeking: true}
 	}
-	timer := c.electionTimer()
-	known := c.Voters().endpoints(e.Leader)
+	timer := electionTimer(c)
+	known := c.quorum.voters().endpoints(e.Leader)
 	switch {
 	case e.Epoch < logEpoch:
 		c.elect(Election{Epoch: logEpoch, Leader: kafka.NoNode, Voted: NoVote})
 		c.role = &unattached{known: kafka.NoNode, expires: timer}
 	case e.Leader == c.cfg.Self.Node && e.Leader >= 0:
 		c.role = newResigned(c, nil, timer)
-	case e.hasVoted() && e.Voted.Matches(c.cfg.Self) && c.isVoter():
+	case e.hasVoted() && e.Voted.Matches(c.cfg.Self) && c.quorum.member():
 		c.role = newCandidate(c, timer)
 	case e.Leader >= 0 && len(known) > 0:
 		c.role = newFollower(c, e.Leader, known)
 	default:
 		c.role = &unattached{known: e.Leader, expires: timer}
 	}
-	if c.alone() {
-		c.leadAlone()
+	if c.quorum.alone() {
+		leadAlone(c)
 	}
 }
 
 // leadAlone takes an only voter through an election that nobody else decides.
-func (c *Core) leadAlone() {
+func leadAlone(c *Core) {
 	switch c.role.(type) {
 	case *unattached, *follower, *resigned:
 		c.becomeProspective()
@@ -177,7 +179,7 @@ func (c *Core) Step(now kafka.Instant, ev Event) Effects {
 	c.out.reset()
 	c.now = max(c.now, now)
 	if c.dead {
-		c.refuseAll(ev)
+		refuseAll(c, ev)
 	} else {
 		c.handle(ev)
 		c.settle()
@@ -190,27 +192,27 @@ func (c *Core) handle(ev Event) {
 	case Received:
 		c.receive(ev.Call, ev.Body)
 	case Answered:
-		c.answered(ev.Call, ev.Body)
+		answered(c, ev.Call, ev.Body)
 	case Unanswered:
-		c.unanswered(ev.Call, ev.Code)
+		unanswered(c, ev.Call, ev.Code)
 	case Propose:
-		c.propose(ev)
+		propose(c, ev)
 	case Written:
 		c.log.reported(ev.Seq, ev.End, false)
-		c.wake()
+		wake(c)
 	case Synced:
 		c.log.reported(ev.Seq, ev.End, true)
 		c.calls.released(c.now, ev.Seq)
 		c.pace.synced(c.now, ev.Seq)
-		c.wake()
+		wake(c)
 	case Failed:
-		c.fail()
+		fail(c)
 	case SnapshotCreated:
 		c.log.addSnapshot(ev.Snapshot)
 	case Installed:
-		c.installed(ev)
+		installed(c, ev)
 	case Spoiled:
-		c.spoiled(ev)
+		spoiled(c, ev)
 	case Cleaned:
 		c.log.moveStart(ev.Start)
 	case Resign:
@@ -218,7 +220,7 @@ func (c *Core) handle(ev Event) {
 			c.resign()
 		}
 	case Shutdown:
-		c.shutdown(ev)
+		shutdown(c, ev)
 	case Passed:
 	}
 }
@@ -265,7 +267,7 @@ func (c *Core) answer(call Call, body Body) {
 
 // wake does what a change of the log allows: a leader's high watermark and
 // the fetches parked for its end.
-func (c *Core) wake() {
+func wake(c *Core) {
 	if l, ok := c.role.(*leader); ok {
 		l.advance(c)
 		l.unpark(c)
@@ -273,7 +275,7 @@ func (c *Core) wake() {
 }
 
 // fail makes a leader resign before anything else is sent, and the node silent.
-func (c *Core) fail() {
+func fail(c *Core) {
 	if _, leads := c.role.(*leader); leads {
 		c.resign()
 		c.role.turn(c)
@@ -284,7 +286,7 @@ func (c *Core) fail() {
 }
 
 // refuseAll is the whole life of a node whose metadata directory failed.
-func (c *Core) refuseAll(ev Event) {
+func refuseAll(c *Core, ev Event) {
 	c.out.Commit, c.out.Deadline = min(c.hw, c.log.written), kafka.Never
 	switch ev := ev.(type) {
 	case Received:

@@ -30,17 +30,21 @@ func (c *Core) Describe(now kafka.Instant) (q Quorum, ok bool) {
 	if !ok {
 		return Quorum{}, false
 	}
-	voters := c.Voters()
+	voters := c.quorum.voters()
 	l.replicas.forgetSilent(voters, now)
 	q = Quorum{Leader: c.cfg.Self.Node, Epoch: c.election.Epoch, HighWatermark: l.hw}
 	for _, v := range voters {
 		if v.Key.Matches(c.cfg.Self) {
-			q.Voters = append(q.Voters, ReplicaState{Key: c.cfg.Self, End: c.log.end, Endpoints: c.cfg.Endpoints})
+			// Like Kafka's, a static voter's own entry has no directory.
+			q.Voters = append(q.Voters, ReplicaState{Key: v.Key, End: c.log.end, Endpoints: c.cfg.Endpoints})
 			continue
 		}
 		x, known := l.replicas.find(v.Key)
 		s := stateOf(x, known, now)
-		s.Key, s.Endpoints = v.Key, v.Endpoints
+		s.Endpoints = v.Endpoints
+		if !known {
+			s.Key = v.Key
+		}
 		q.Voters = append(q.Voters, s)
 	}
 	for _, x := range l.replicas.all {
@@ -62,16 +66,17 @@ func stateOf(x replica, known bool, now kafka.Instant) ReplicaState {
 	return s
 }
 
-// Counts are figures for metrics: the voters in effect, and, while leading,
-// the observers that have fetched.
-func (c *Core) Counts() (voters, observers int) {
-	voters = len(c.Voters())
-	if l, ok := c.role.(*leader); ok {
-		for _, x := range l.replicas.all {
-			if !c.Voters().Contains(x.key) {
-				observers++
-			}
+// Observers counts the observers that have fetched from this leader; 0 when it
+// does not lead.
+func (c *Core) Observers() (n int) {
+	l, leads := c.role.(*leader)
+	if !leads {
+		return 0
+	}
+	for _, x := range l.replicas.all {
+		if !c.quorum.voters().Contains(x.key) {
+			n++
 		}
 	}
-	return voters, observers
+	return n
 }

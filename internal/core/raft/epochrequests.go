@@ -12,7 +12,7 @@ import (
 func beginEpoch(c *Core, r BeginRequest) BeginAnswer {
 	code := checkVoterOnly(c, r.Leader, r.Epoch)
 	if code == kerr.None {
-		learn(c, Hint{Epoch: r.Epoch, Leader: r.Leader, Endpoints: c.endpointsOr(r.Endpoints, r.Leader)})
+		learn(c, Hint{Epoch: r.Epoch, Leader: r.Leader, Endpoints: endpointsOr(c, r.Endpoints, r.Leader)})
 		code = checkVoterKey(c, r.Voter)
 	}
 	return BeginAnswer{Err: code, Hint: c.hint()}
@@ -24,7 +24,7 @@ func beginEpoch(c *Core, r BeginRequest) BeginAnswer {
 func endEpoch(c *Core, r EndRequest) EndAnswer {
 	code := checkVoterOnly(c, r.Leader, r.Epoch)
 	if code == kerr.None {
-		learn(c, Hint{Epoch: r.Epoch, Leader: r.Leader, Endpoints: c.endpointsOr(r.Endpoints, r.Leader)})
+		learn(c, Hint{Epoch: r.Epoch, Leader: r.Leader, Endpoints: endpointsOr(c, r.Endpoints, r.Leader)})
 		if f, follows := c.role.(*follower); follows && f.id == r.Leader {
 			f.expires = c.now.Add(successionDelay(c, r.Preferred))
 			f.farewell = true
@@ -51,9 +51,9 @@ func successionDelay(c *Core, preferred []kafka.ReplicaKey) time.Duration {
 }
 
 // endpointsOr gives the endpoints a message named, else those in the voter set.
-func (c *Core) endpointsOr(named Endpoints, leader kafka.NodeID) Endpoints {
+func endpointsOr(c *Core, named Endpoints, leader kafka.NodeID) Endpoints {
 	if len(named) > 0 || leader < 0 {
 		return named
 	}
-	return c.Voters().endpoints(leader)
+	return c.quorum.voters().endpoints(leader)
 }

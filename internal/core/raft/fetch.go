@@ -15,7 +15,7 @@ func checkLeaderOnly(c *Core, epoch kafka.Epoch) kerr.Code {
 		return kerr.UnknownLeaderEpoch
 	case !c.leads():
 		return kerr.NotLeaderOrFollower
-	case c.closing != nil && !c.alone():
+	case c.closing != nil && !c.quorum.alone():
 		return kerr.BrokerNotAvailable
 	}
 	return kerr.None
@@ -79,7 +79,7 @@ func (l *leader) serveRecords(c *Core, call Call, r FetchRequest, a FetchAnswer,
 	wait := waitFor(c, r)
 	if r.Replica.Node >= 0 && !again {
 		l.replicas.reached(r.Replica, r.Offset, c.log.end, c.now)
-		if c.Voters().Contains(r.Replica) {
+		if c.quorum.voters().Contains(r.Replica) {
 			l.quorum.granted = max(l.quorum.granted, wait)
 			l.quorum.heard(c, r.Replica)
 		}

@@ -30,7 +30,7 @@ type download struct {
 }
 
 func newFollower(c *Core, id kafka.NodeID, at Endpoints) *follower {
-	return &follower{id: id, at: at, expires: c.fetchTimer(id)}
+	return &follower{id: id, at: at, expires: fetchTimer(c, id)}
 }
 
 func (f *follower) name() Role                        { return RoleFollower }
@@ -38,11 +38,11 @@ func (f *follower) leader() (kafka.NodeID, Endpoints) { return f.id, f.at }
 
 func (f *follower) turn(c *Core) {
 	if c.now >= f.expires {
-		if c.mayStand() {
+		if mayStand(c) {
 			c.becomeProspective()
 			return
 		}
-		if !c.isVoter() {
+		if !c.quorum.member() {
 			// Every address gets its turn again (KAFKA-20514).
 			c.becomeUnattached(c.election.Epoch, f.id, kafka.Never)
 			return
@@ -51,28 +51,28 @@ func (f *follower) turn(c *Core) {
 	if _, busy := c.calls.fetching(c.now); busy || c.installing != 0 {
 		return
 	}
-	at, reachable := c.address(f.at)
+	at, reachable := addressOf(c, f.at)
 	switch {
 	case reachable && c.calls.ready(f.id, c.now):
 		f.fetch(c, at)
 	case c.calls.troubled(f.id, c.now):
-		c.fetchFromBootstrap()
+		fetchFromBootstrap(c)
 	}
 }
 
 func (f *follower) fetch(c *Core, at Endpoint) {
 	if d := f.download; d != nil {
-		c.requestFetch(f.id, at, c.cfg.Timing.Request, 0, SnapshotRequest{
+		sendFetch(c, f.id, at, c.cfg.Timing.Request, 0, SnapshotRequest{
 			Replica: c.cfg.Self, Epoch: c.election.Epoch, ID: d.id, Position: d.position, MaxBytes: c.cfg.Timing.ChunkBytes,
 		})
 		return
 	}
-	c.requestFetch(f.id, at, c.cfg.Timing.fetchLimit(), c.promised(), c.fetchRequest())
+	sendFetch(c, f.id, at, c.cfg.Timing.fetchLimit(), promised(c), fetchRequest(c))
 }
 
 func (f *follower) next(c *Core) kafka.Instant {
 	at := f.expires
-	if c.isVoter() && !c.mayStand() {
+	if c.quorum.member() && !mayStand(c) {
 		at = kafka.Never
 	}
 	if c.installing != 0 {
@@ -83,7 +83,7 @@ func (f *follower) next(c *Core) kafka.Instant {
 	}
 	at = min(at, c.calls.readyAt(f.id))
 	if c.calls.troubled(f.id, c.now) {
-		at = min(at, c.nextBootstrap())
+		at = min(at, nextBootstrap(c))
 	}
 	return at
 }
@@ -91,13 +91,13 @@ func (f *follower) next(c *Core) kafka.Instant {
 // heard restarts the fetch timer after an answer that brought something or
 // said that there is nothing.
 func (f *follower) heard(c *Core) {
-	f.expires = c.fetchTimer(f.id)
+	f.expires = fetchTimer(c, f.id)
 	f.fetched, f.farewell = true, false
 	c.lost.seeking = false
 }
 
 // fetchRequest asks for what follows the end of our log.
-func (c *Core) fetchRequest() FetchRequest {
+func fetchRequest(c *Core) FetchRequest {
 	p := c.log.position()
 	return FetchRequest{
 		Replica: c.cfg.Self, Epoch: c.election.Epoch, Offset: p.End, LastEpoch: p.Epoch,
@@ -220,7 +220,7 @@ func (f *follower) chunkAnswered(c *Core, call Call, a SnapshotAnswer) {
 		return
 	case a.Err == kerr.SnapshotNotFound || a.ID.EndOffset < 0 || a.ID.Epoch < 0:
 		f.download = nil
-		f.expires = c.fetchTimer(f.id)
+		f.expires = fetchTimer(c, f.id)
 		return
 	case a.ID != d.id || a.Position != d.position || a.Bytes <= 0 || d.position+int64(a.Bytes) > a.Size:
 		c.trace("chunk refused", f.id)
@@ -238,7 +238,7 @@ func (f *follower) chunkAnswered(c *Core, call Call, a SnapshotAnswer) {
 }
 
 // spoiled begins the download again, after a pause.
-func (c *Core) spoiled(ev Spoiled) {
+func spoiled(c *Core, ev Spoiled) {
 	if ev.Seq != c.installing {
 		return
 	}
@@ -247,12 +247,12 @@ func (c *Core) spoiled(ev Spoiled) {
 	c.trace("snapshot spoiled", kafka.NoNode)
 	if f, ok := c.role.(*follower); ok {
 		f.download = nil
-		c.pause(f.id)
+		pause(c, f.id)
 	}
 }
 
 // installed makes the log begin where the downloaded snapshot ends.
-func (c *Core) installed(ev Installed) {
+func installed(c *Core, ev Installed) {
 	if ev.Seq != c.installing {
 		return
 	}
@@ -263,6 +263,6 @@ func (c *Core) installed(ev Installed) {
 	c.trace("installed", kafka.NoNode)
 	if f, ok := c.role.(*follower); ok {
 		f.download = nil
-		f.expires = c.fetchTimer(f.id)
+		f.expires = fetchTimer(c, f.id)
 	}
 }

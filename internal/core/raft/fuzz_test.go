@@ -28,12 +28,12 @@ func (p *promises) check(t *testing.T, w *world) {
 	t.Helper()
 	w.check(t)
 	for _, m := range w.nodes {
-		e := m.core.Election()
+		e := m.core.election
 		if e.Epoch < p.epoch[m.id] {
 			t.Fatalf("epoch of %d falls from %d to %d", m.id, p.epoch[m.id], e.Epoch)
 		}
 		p.epoch[m.id] = e.Epoch
-		hw := m.core.HighWatermark()
+		hw := m.core.hw
 		if old, known := p.hw[m.id]; known && hw < old {
 			t.Fatalf("high watermark of %d falls from %d to %d", m.id, old, hw)
 		}
@@ -77,15 +77,15 @@ func FuzzCluster(f *testing.F) {
 		}
 		p := newPromises()
 		for len(choices) >= 2 {
-			act(w, p, choices[0], choices[1])
+			stir(w, p, choices[0], choices[1])
 			choices = choices[2:]
 			p.check(t, w)
 		}
 	})
 }
 
-// act does one thing: mostly it delivers messages and lets time pass.
-func act(w *world, p *promises, what, which byte) {
+// stir does one thing: mostly it delivers messages and lets time pass.
+func stir(w *world, p *promises, what, which byte) {
 	m := w.nodes[int(which)%len(w.nodes)]
 	switch {
 	case what < 150:
@@ -104,7 +104,7 @@ func act(w *world, p *promises, what, which byte) {
 			w.answerWith(e, kerr.BrokerNotAvailable)
 		}
 	case what < 215:
-		m.step(Propose{Ticket: 1, Epoch: m.core.Election().Epoch, Count: int32(which%5) + 1})
+		m.step(Propose{Ticket: 1, Epoch: m.core.election.Epoch, Count: int32(which%5) + 1})
 	case what < 225:
 		m.slow = !m.slow
 	case what < 235:
@@ -116,7 +116,7 @@ func act(w *world, p *promises, what, which byte) {
 		}
 		p.hw[m.id] = kafka.NoOffset
 	case what < 244:
-		m.step(Resign{m.core.Election().Epoch})
+		m.step(Resign{m.core.election.Epoch})
 	case what < 248:
 		if hw := m.core.hw; hw > 0 && which&1 == 0 {
 			m.snapshotAt(hw)
@@ -132,7 +132,7 @@ func (m *member) snapshotAt(hw kafka.Offset) {
 	for _, b := range m.disk.log {
 		id := SnapshotID{hw, b.epoch}
 		if b.end == hw && hw <= m.disk.synced && m.core.CanSnapshot(id) {
-			if latest, ok := m.core.LatestSnapshot(); ok && latest.ID.EndOffset >= hw {
+			if m.core.State().LatestSnapshot.EndOffset >= hw {
 				return
 			}
 			m.takeSnapshot(id)
@@ -156,11 +156,11 @@ func FuzzStep(f *testing.F) {
 		m := w.nodes[0]
 		votes := map[kafka.Epoch]kafka.ReplicaKey{}
 		for range steps % 2000 {
-			before := m.core.Election().Epoch
+			before := m.core.election.Epoch
 			w.now += kafka.Instant(r.Int64N(int64(400 * time.Millisecond)))
 			w.net = nil
 			m.step(nonsense(r, m))
-			e := m.core.Election()
+			e := m.core.election
 			if e.Epoch < before {
 				t.Fatalf("epoch falls from %d to %d", before, e.Epoch)
 			}
@@ -177,7 +177,7 @@ func FuzzStep(f *testing.F) {
 // nonsense makes an event of arbitrary numbers near those that matter.
 func nonsense(r *rand.Rand, m *member) Event {
 	near := func(n int64) int64 { return n + r.Int64N(7) - 3 }
-	epoch := func() kafka.Epoch { return kafka.Epoch(near(int64(m.core.Election().Epoch))) }
+	epoch := func() kafka.Epoch { return kafka.Epoch(near(int64(m.core.election.Epoch))) }
 	offset := func() kafka.Offset { return kafka.Offset(near(int64(m.core.log.end))) }
 	id := func() kafka.NodeID { return kafka.NodeID(r.IntN(5) - 1) }
 	key := func() kafka.ReplicaKey { n := id(); return kafka.ReplicaKey{Node: n, Dir: dirOf(n)} }

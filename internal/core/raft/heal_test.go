@@ -48,7 +48,7 @@ func (w *world) agreed() bool {
 		return false
 	}
 	for _, m := range w.nodes {
-		id, _ := m.core.Leader()
+		id := m.core.State().Leader
 		if id != lead.id || m.core.hw != lead.core.log.end || m.core.log.end != lead.core.log.end {
 			return false
 		}
@@ -67,7 +67,7 @@ func TestAHealedQuorumAgrees(t *testing.T) {
 		}
 		p := newPromises()
 		for range 300 {
-			act(w, p, byte(r.Uint32()), byte(r.Uint32()))
+			stir(w, p, byte(r.Uint32()), byte(r.Uint32()))
 			p.check(t, w)
 		}
 		for _, m := range w.nodes {
@@ -98,7 +98,7 @@ func TestAStableLeaderStays(t *testing.T) {
 	if !w.settle(25*time.Second, w.agreed) {
 		t.Fatal("no leader")
 	}
-	epoch := w.nodes[0].core.Election().Epoch
+	epoch := w.nodes[0].core.election.Epoch
 	w.settle(60*time.Second, func() bool { return false })
 	away := w.node(3)
 	if away.core.leads() {
@@ -112,7 +112,7 @@ func TestAStableLeaderStays(t *testing.T) {
 	}
 	w.settle(10*time.Second, func() bool { return false })
 	for _, m := range w.nodes {
-		if got := m.core.Election().Epoch; got != epoch {
+		if got := m.core.election.Epoch; got != epoch {
 			t.Errorf("node %d is in epoch %d, not %d", m.id, got, epoch)
 		}
 	}
@@ -135,13 +135,13 @@ func TestAKilledLeaderIsReplacedInOneEpoch(t *testing.T) {
 				dead = m
 			}
 		}
-		epoch := dead.core.Election().Epoch
+		epoch := dead.core.election.Epoch
 		dead.down = true
 		killed := w.now
 		elected := func() bool {
 			for _, m := range w.nodes {
 				if m != dead && m.core.leads() && m.core.role.(*leader).hw > kafka.NoOffset {
-					return m.core.Election().Epoch == epoch+1
+					return m.core.election.Epoch == epoch+1
 				}
 			}
 			return false

@@ -15,7 +15,7 @@ func (w *world) check(t testing.TB) {
 		if m.core == nil {
 			continue
 		}
-		e := m.core.Election()
+		e := m.core.election
 		if m.core.election != m.disk.election && !m.disk.noFile {
 			t.Fatalf("node %d has %v in memory and %v on disk", m.id, m.core.election, m.disk.election)
 		}
@@ -75,12 +75,12 @@ func (w *world) checkHighWatermark(t testing.TB) {
 			continue
 		}
 		have := 0
-		for _, v := range m.core.Voters() {
+		for _, v := range m.core.quorum.voters() {
 			if n := w.node(v.Key.Node); n != nil && n.disk.synced >= l.(*leader).hw {
 				have++
 			}
 		}
-		if have < m.core.Voters().Majority() {
+		if have < m.core.quorum.voters().Majority() {
 			t.Fatalf("leader %d exposes %d, which %d voters have on disk", m.id, l.(*leader).hw, have)
 		}
 	}

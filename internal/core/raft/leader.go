@@ -38,12 +38,12 @@ func (c *Core) becomeLeader(granting []kafka.NodeID) {
 // when our own entry is not what we are.
 func (l *leader) openEpoch(c *Core, granting []kafka.NodeID) {
 	control := Control{Leader: c.cfg.Self.Node, Granting: granting}
-	for _, v := range c.Voters() {
+	for _, v := range c.quorum.voters() {
 		control.Voters = append(control.Voters, v.Key.Node)
 	}
 	count := kafka.Offset(1)
 	if set, write := l.votersToWrite(c); write {
-		level := c.Level()
+		level := c.quorum.level()
 		control.Level, control.Set = &level, set
 		count = 3
 	}
@@ -58,7 +58,7 @@ func (l *leader) openEpoch(c *Core, granting []kafka.NodeID) {
 
 func (l *leader) votersToWrite(c *Core) (Voters, bool) {
 	last, ok := c.log.voters.last()
-	if !ok || c.Level() < 1 {
+	if !ok || c.quorum.level() < 1 {
 		return nil, false
 	}
 	mine, ok := last.Value.Node(c.cfg.Self.Node)
@@ -81,7 +81,7 @@ func (l *leader) write(c *Core, a Append) {
 }
 
 // propose appends one batch for whoever believes that we lead an epoch.
-func (c *Core) propose(p Propose) {
+func propose(c *Core, p Propose) {
 	l, leads := c.role.(*leader)
 	switch {
 	case !leads || p.Epoch != c.election.Epoch || p.Count <= 0:
@@ -95,7 +95,7 @@ func (l *leader) name() Role                        { return RoleLeader }
 func (l *leader) leader() (kafka.NodeID, Endpoints) { return l.self, nil }
 
 func (l *leader) turn(c *Core) {
-	if l.quorum.expired(c) || l.diskStalls(c) || c.closing != nil && !c.alone() {
+	if l.quorum.expired(c) || l.diskStalls(c) || c.closing != nil && !c.quorum.alone() {
 		c.resign()
 		return
 	}
@@ -109,20 +109,20 @@ func (l *leader) turn(c *Core) {
 // diskStalls tells that a write has been under way for longer than F/2. The
 // leader makes room for one whose disk works (B7); an only voter cannot.
 func (l *leader) diskStalls(c *Core) bool {
-	return !c.alone() && c.pace.syncing != 0 && c.now.Sub(c.pace.since) > c.cfg.Timing.Fetch/2
+	return !c.quorum.alone() && c.pace.syncing != 0 && c.now.Sub(c.pace.since) > c.cfg.Timing.Fetch/2
 }
 
 // callVoters tells the voters that have not fetched for F/2 who leads. They
 // need it: nobody stores a leader's address.
 func (l *leader) callVoters(c *Core) {
 	silence := c.cfg.Timing.Fetch / 2
-	c.others(func(v Voter) {
-		at, reachable := c.address(v.Endpoints)
+	c.quorum.others(func(v Voter) {
+		at, reachable := addressOf(c, v.Endpoints)
 		fetched, ever := l.replicas.lastFetch(v.Key)
 		if !reachable || ever && c.now.Sub(fetched) < silence || !c.calls.ready(v.Key.Node, c.now) {
 			return
 		}
-		c.request(v.Key.Node, at, c.cfg.Timing.Request, BeginRequest{
+		sendRequest(c, v.Key.Node, at, c.cfg.Timing.Request, BeginRequest{
 			Voter: v.Key, Leader: c.cfg.Self.Node, Epoch: c.election.Epoch, Endpoints: c.cfg.Endpoints,
 		})
 	})
@@ -130,7 +130,7 @@ func (l *leader) callVoters(c *Core) {
 
 func (l *leader) next(c *Core) kafka.Instant {
 	at := l.parked.next()
-	if c.alone() {
+	if c.quorum.alone() {
 		return at
 	}
 	if c.pace.syncing != 0 {
@@ -144,7 +144,7 @@ func (l *leader) next(c *Core) kafka.Instant {
 // pass the start of the epoch: the change of leader itself must be replicated
 // before anything of earlier epochs counts as committed (KAFKA-12619).
 func (l *leader) advance(c *Core) {
-	voters := c.Voters()
+	voters := c.quorum.voters()
 	if len(voters) == 0 {
 		return
 	}
@@ -167,7 +167,7 @@ func (l *leader) advance(c *Core) {
 // EndQuorumEpoch: ties by key, unknown ones last.
 func (l *leader) successors(c *Core) []kafka.ReplicaKey {
 	var keys []kafka.ReplicaKey
-	c.others(func(v Voter) { keys = append(keys, v.Key) })
+	c.quorum.others(func(v Voter) { keys = append(keys, v.Key) })
 	slices.SortStableFunc(keys, func(a, b kafka.ReplicaKey) int {
 		return cmp.Or(cmp.Compare(l.replicas.end(b), l.replicas.end(a)), cmp.Compare(a.Node, b.Node), a.Dir.Compare(b.Dir))
 	})

@@ -13,50 +13,45 @@ func learn(c *Core, h Hint) {
 	switch {
 	case h.Epoch < c.election.Epoch:
 	case h.Leader == c.cfg.Self.Node && h.Leader >= 0:
-		c.learnOwn(h.Epoch)
+		learnOwn(c, h.Epoch)
 	case h.Epoch > c.election.Epoch && h.Leader >= 0:
-		c.follow(h)
+		follow(c, h)
 	case h.Epoch > c.election.Epoch:
-		c.becomeUnattached(h.Epoch, kafka.NoNode, c.inherited())
+		c.becomeUnattached(h.Epoch, kafka.NoNode, inherited(c))
 	case h.Leader < 0:
 	case c.leads() || known >= 0 && known != h.Leader || c.election.Leader == c.cfg.Self.Node && c.election.Leader >= 0:
 		if known != h.Leader {
 			c.trace("other leader ignored", h.Leader)
 		}
 	case known < 0 || len(h.Endpoints) > len(at):
-		c.follow(h)
+		follow(c, h)
 	}
 }
 
 // learnOwn acts on a message that says we lead an epoch. In a higher one than
 // ours we did so before we lost our disk; we vote for nobody in it.
-func (c *Core) learnOwn(epoch kafka.Epoch) {
+func learnOwn(c *Core, epoch kafka.Epoch) {
 	if epoch > c.election.Epoch {
-		c.becomeUnattached(epoch, kafka.NoNode, c.inherited())
+		c.becomeUnattached(epoch, kafka.NoNode, inherited(c))
 		c.lost.upTo = max(c.lost.upTo, epoch)
 	}
 }
 
 // follow becomes follower of a leader whose address is known; else it waits,
 // and remembers who leads.
-func (c *Core) follow(h Hint) {
+func follow(c *Core, h Hint) {
 	if len(h.Endpoints) > 0 {
 		c.becomeFollower(h.Epoch, h.Leader, h.Endpoints)
 		return
 	}
 	if known, _ := c.role.leader(); h.Epoch > c.election.Epoch || known != h.Leader {
-		c.becomeUnattached(h.Epoch, h.Leader, c.inherited())
+		c.becomeUnattached(h.Epoch, h.Leader, inherited(c))
 	}
-}
-
-func (c *Core) leads() bool {
-	_, leads := c.role.(*leader)
-	return leads
 }
 
 // answered acts on an answer. What it tells of the quorum comes first; the
 // rest counts only if nothing in that made the question void.
-func (c *Core) answered(call Call, body Body) {
+func answered(c *Core, call Call, body Body) {
 	x, ok := c.calls.close(call)
 	if !ok {
 		return
@@ -66,16 +61,16 @@ func (c *Core) answered(call Call, body Body) {
 		c.pace.saw(c.now.Sub(x.sent))
 	}
 	code, hint := outcome(body)
-	hint.Endpoints = c.endpointsOr(hint.Endpoints, hint.Leader)
+	hint.Endpoints = endpointsOr(c, hint.Endpoints, hint.Leader)
 	role := c.role
 	switch {
 	case hint.Epoch < c.election.Epoch || code == kerr.UnknownLeaderEpoch:
-		c.pause(from)
+		pause(c, from)
 		return
 	case hint.Epoch > c.election.Epoch || code == kerr.FencedLeaderEpoch || code == kerr.NotLeaderOrFollower:
 		learn(c, hint)
 		if c.role == role {
-			c.pause(from)
+			pause(c, from)
 		}
 		return
 	case hint.Leader >= 0:
@@ -84,7 +79,7 @@ func (c *Core) answered(call Call, body Body) {
 	if c.role != role && code != kerr.None {
 		return
 	}
-	c.act(call, from, code, body)
+	act(c, call, from, code, body)
 }
 
 // outcome is what every answer has.
@@ -105,7 +100,7 @@ func outcome(body Body) (kerr.Code, Hint) {
 }
 
 // act does what an answer to a standing question asks for.
-func (c *Core) act(call Call, from kafka.NodeID, code kerr.Code, body Body) {
+func act(c *Core, call Call, from kafka.NodeID, code kerr.Code, body Body) {
 	switch a := body.(type) {
 	case VoteAnswer:
 		// A voter that holds another directory will not grant: that is a
@@ -132,26 +127,26 @@ func (c *Core) act(call Call, from kafka.NodeID, code kerr.Code, body Body) {
 	case BeginAnswer:
 	}
 	if code != kerr.None {
-		c.pause(from)
+		pause(c, from)
 	}
 }
 
 // pause lets a destination rest for the retry back-off.
-func (c *Core) pause(to kafka.NodeID) {
+func pause(c *Core, to kafka.NodeID) {
 	c.calls.conn(to).backoff = c.now.Add(c.cfg.Timing.RetryBackoff)
 }
 
 // unanswered acts on a request without answer. A voter that does not know
 // pre-votes decides for a prospective node: it stands as before KIP-996.
-func (c *Core) unanswered(call Call, code kerr.Code) {
+func unanswered(c *Core, call Call, code kerr.Code) {
 	x, ok := c.calls.close(call)
 	if !ok {
 		return
 	}
-	if _, asks := c.role.(*prospective); asks && code == kerr.UnsupportedVersion && !x.fetch && c.mayStand() {
+	if _, asks := c.role.(*prospective); asks && code == kerr.UnsupportedVersion && !x.fetch && mayStand(c) {
 		c.becomeCandidate()
 		return
 	}
 	x.fresh = code == kerr.BrokerNotAvailable
-	c.pause(x.to)
+	pause(c, x.to)
 }

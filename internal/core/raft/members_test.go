@@ -49,11 +49,7 @@ func TestSuccessionDelays(t *testing.T) {
 }
 
 func TestATallyCountsEachVoterOnce(t *testing.T) {
-	c := &Core{cfg: Config{Self: kafka.ReplicaKey{Node: 1}}}
-	for id := range 5 {
-		c.cfg.Static = c.cfg.Static.With(Voter{Key: kafka.ReplicaKey{Node: kafka.NodeID(id + 1)}})
-	}
-	y := newTally(c)
+	y := newTally(five(), 1)
 	f := func(node kafka.NodeID, granted, won, lost bool) {
 		t.Helper()
 		y.record(node, granted)
@@ -135,15 +131,20 @@ func TestRanksAreDistinctAndRotate(t *testing.T) {
 	for epoch := range kafka.Epoch(6) {
 		seen := map[int]bool{}
 		for _, id := range []kafka.NodeID{1, 2, 4, 5} {
-			c := &Core{cfg: Config{Self: kafka.ReplicaKey{Node: id}}, election: Election{Epoch: epoch}}
-			for v := range 5 {
-				c.cfg.Static = c.cfg.Static.With(Voter{Key: kafka.ReplicaKey{Node: kafka.NodeID(v + 1)}})
-			}
-			rank := c.rank(3)
+			m := members{self: kafka.ReplicaKey{Node: id}, static: five(), log: &logState{}}
+			rank := m.rank(3, epoch)
 			if rank < 0 || rank > 3 || seen[rank] {
 				t.Errorf("epoch %d: %d has rank %d", epoch, id, rank)
 			}
 			seen[rank] = true
 		}
 	}
+}
+
+// five voters, 1 to 5.
+func five() (set Voters) {
+	for id := range kafka.NodeID(5) {
+		set = set.With(Voter{Key: kafka.ReplicaKey{Node: id + 1}})
+	}
+	return set
 }

@@ -70,7 +70,7 @@ func (p *parked) next() kafka.Instant {
 // waitFor is how long a fetch may be parked. A voter's is short, so that it
 // hears from us well before it would give us up (B2).
 func waitFor(c *Core, r FetchRequest) time.Duration {
-	if c.Voters().Contains(r.Replica) {
+	if c.quorum.voters().Contains(r.Replica) {
 		return min(r.MaxWait, c.cfg.Timing.Fetch/4)
 	}
 	return r.MaxWait

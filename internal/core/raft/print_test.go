@@ -97,7 +97,7 @@ func printKeys(keys []kafka.ReplicaKey) string {
 // show prints what a node knows.
 func (m *member) show() {
 	c := m.core
-	leader, _ := c.Leader()
+	leader := c.State().Leader
 	state := ""
 	if m.down {
 		state = " down"
@@ -105,8 +105,8 @@ func (m *member) show() {
 	if c.closing != nil && c.Finished() {
 		state += " finished"
 	}
-	m.w.printf("%d: %s epoch=%d leader=%d voted=%d log=%d..%d@%d hw=%d%s next=+%v", m.id, c.Role(), c.Election().Epoch, leader,
-		c.Election().Voted.Node, c.log.start, c.log.end, c.log.lastEpoch(), c.hw, state, round(m.deadline, m.w.now))
+	m.w.printf("%d: %s epoch=%d leader=%d voted=%d log=%d..%d@%d hw=%d%s next=+%v", m.id, c.role.name(), c.election.Epoch, leader,
+		c.election.Voted.Node, c.log.start, c.log.end, c.log.lastEpoch(), c.hw, state, round(m.deadline, m.w.now))
 }
 
 func round(deadline, now kafka.Instant) string {

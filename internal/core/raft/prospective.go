@@ -13,7 +13,7 @@ type prospective struct {
 
 func newProspective(c *Core) *prospective {
 	known, at := c.role.leader()
-	return &prospective{known: known, at: at, tally: newTally(c), expires: c.electionTimer()}
+	return &prospective{known: known, at: at, tally: newTally(c.quorum.voters(), c.cfg.Self.Node), expires: electionTimer(c)}
 }
 
 func (p *prospective) name() Role                        { return RoleProspective }
@@ -24,7 +24,7 @@ func (p *prospective) turn(c *Core) {
 	case p.tally.won():
 		c.becomeCandidate()
 	case p.tally.lost():
-		p.fallBack(c, c.electionTimer())
+		p.fallBack(c, electionTimer(c))
 	case c.now >= p.expires && c.closing == nil:
 		p.fallBack(c, p.expires)
 	default:

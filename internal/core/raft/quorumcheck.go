@@ -23,12 +23,12 @@ func (q *quorumCheck) restart(c *Core) {
 
 // expired tells whether the leader has lost its majority. An only voter needs
 // nobody (KAFKA-16144).
-func (q *quorumCheck) expired(c *Core) bool { return !c.alone() && c.now >= q.expires }
+func (q *quorumCheck) expired(c *Core) bool { return !c.quorum.alone() && c.now >= q.expires }
 
 // heard counts a voter that fetched. Observers and nodes with another
 // directory do not count.
 func (q *quorumCheck) heard(c *Core, key kafka.ReplicaKey) {
-	voters := c.Voters()
+	voters := c.quorum.voters()
 	if !voters.Contains(key) || slices.Contains(q.seen, key.Node) {
 		return
 	}

@@ -21,7 +21,7 @@ type resigned struct {
 // successor.
 func newResigned(c *Core, preferred []kafka.ReplicaKey, expires kafka.Instant) *resigned {
 	r := &resigned{self: c.cfg.Self.Node, preferred: preferred, expires: expires}
-	c.others(func(v Voter) { r.silent = append(r.silent, v.Key.Node) })
+	c.quorum.others(func(v Voter) { r.silent = append(r.silent, v.Key.Node) })
 	return r
 }
 
@@ -30,7 +30,7 @@ func (r *resigned) leader() (kafka.NodeID, Endpoints) { return r.self, nil }
 
 func (r *resigned) turn(c *Core) {
 	if c.now >= r.expires && c.closing == nil {
-		if c.isVoter() {
+		if c.quorum.member() {
 			c.becomeProspective()
 		} else {
 			c.becomeUnattached(c.election.Epoch, c.cfg.Self.Node, kafka.Never)
@@ -38,9 +38,9 @@ func (r *resigned) turn(c *Core) {
 		return
 	}
 	for _, id := range r.silent {
-		at, reachable := c.address(c.Voters().endpoints(id))
+		at, reachable := addressOf(c, c.quorum.voters().endpoints(id))
 		if reachable && c.calls.ready(id, c.now) {
-			c.request(id, at, c.cfg.Timing.Request, EndRequest{
+			sendRequest(c, id, at, c.cfg.Timing.Request, EndRequest{
 				Leader: c.cfg.Self.Node, Epoch: c.election.Epoch, Preferred: r.preferred,
 			})
 		}
@@ -53,7 +53,7 @@ func (r *resigned) next(c *Core) kafka.Instant {
 		at = r.expires
 	}
 	for _, id := range r.silent {
-		if len(c.Voters().endpoints(id)) > 0 {
+		if len(c.quorum.voters().endpoints(id)) > 0 {
 			at = min(at, c.calls.readyAt(id))
 		}
 	}

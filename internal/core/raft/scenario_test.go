@@ -210,7 +210,7 @@ func (m *member) do(a args) error {
 		m.w.now = max(m.w.now, m.timer())
 		m.step(Passed{})
 	case "propose":
-		m.step(Propose{Ticket: 1, Epoch: kafka.Epoch(a.num("epoch", int(m.core.Election().Epoch))), Count: int32(number(a.words[2]))})
+		m.step(Propose{Ticket: 1, Epoch: kafka.Epoch(a.num("epoch", int(m.core.election.Epoch))), Count: int32(number(a.words[2]))})
 	case "slow":
 		m.slow = true
 	case "sync":
@@ -234,7 +234,7 @@ func (m *member) do(a args) error {
 		m.disk.log = slices.DeleteFunc(m.disk.log, func(b stored) bool { return b.end <= start })
 		m.step(Cleaned{start})
 	case "resign":
-		m.step(Resign{m.core.Election().Epoch})
+		m.step(Resign{m.core.election.Epoch})
 	case "shutdown":
 		m.step(Shutdown{m.w.now.Add(5 * time.Second)})
 		m.w.printf("%d finished: %v", m.id, m.core.Finished())
@@ -264,7 +264,7 @@ func (m *member) timer() kafka.Instant {
 }
 
 func (m *member) takeSnapshot(id SnapshotID) {
-	set, level := m.core.At(id.EndOffset)
+	set, level := m.core.Shape(id.EndOffset)
 	m.disk.snapshots = append(m.disk.snapshots, Snapshot{id, snapshotSize})
 	m.disk.shapes[id] = stored{voters: set, level: level}
 }

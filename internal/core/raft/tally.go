@@ -18,8 +18,8 @@ type ballot struct {
 	granted bool
 }
 
-func newTally(c *Core) tally {
-	return tally{voters: c.Voters(), answers: []ballot{{c.cfg.Self.Node, true}}}
+func newTally(voters Voters, self kafka.NodeID) tally {
+	return tally{voters: voters, answers: []ballot{{self, true}}}
 }
 
 // record notes an answer; a later one of the same voter replaces it. Nodes
@@ -64,11 +64,11 @@ func (t *tally) lost() bool {
 func (t *tally) ask(c *Core, preVote bool) {
 	position := c.log.position()
 	for _, v := range t.voters {
-		at, reachable := c.address(v.Endpoints)
+		at, reachable := addressOf(c, v.Endpoints)
 		if v.Key.Node == c.cfg.Self.Node || !reachable || t.recorded(v.Key.Node) || !c.calls.ready(v.Key.Node, c.now) {
 			continue
 		}
-		c.request(v.Key.Node, at, c.cfg.Timing.Request, VoteRequest{
+		sendRequest(c, v.Key.Node, at, c.cfg.Timing.Request, VoteRequest{
 			Voter: v.Key, Candidate: c.cfg.Self, Epoch: c.election.Epoch,
 			LastEpoch: position.Epoch, End: position.End, PreVote: preVote,
 		})

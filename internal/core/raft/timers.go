@@ -1,14 +1,13 @@
 package raft
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 )
 
 // electionTimer is uniform in [E, 2E), so that voters seldom stand at once.
-func (c *Core) electionTimer() kafka.Instant {
+func electionTimer(c *Core) kafka.Instant {
 	e := c.cfg.Timing.Election
 	if e <= 0 {
 		return c.now
@@ -63,25 +62,8 @@ func (p *pace) step(election time.Duration) time.Duration {
 	return max(min(4*p.slowest, election/8), min(20*time.Millisecond, election/8))
 }
 
-// rank is our place among the voters other than a leader, by node id, rotated
-// by the epoch so that the first place goes round.
-func (c *Core) rank(leader kafka.NodeID) int {
-	var ids []kafka.NodeID
-	for _, v := range c.Voters() {
-		if v.Key.Node != leader {
-			ids = append(ids, v.Key.Node)
-		}
-	}
-	i := slices.Index(ids, c.cfg.Self.Node)
-	if i < 0 {
-		return 0
-	}
-	n := len(ids)
-	return (i + n - int(uint32(c.election.Epoch)%uint32(n))) % n
-}
-
 // fetchTimer is F, later by rank x d, never below F (B4).
-func (c *Core) fetchTimer(leader kafka.NodeID) kafka.Instant {
+func fetchTimer(c *Core, leader kafka.NodeID) kafka.Instant {
 	t := c.cfg.Timing
-	return c.now.Add(t.Fetch + time.Duration(c.rank(leader))*c.pace.step(t.Election))
+	return c.now.Add(t.Fetch + time.Duration(c.quorum.rank(leader, c.election.Epoch))*c.pace.step(t.Election))
 }

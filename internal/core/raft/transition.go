@@ -53,28 +53,28 @@ func (c *Core) becomeFollower(epoch kafka.Epoch, leader kafka.NodeID, at Endpoin
 
 // becomeProspective asks for pre-votes. Nothing becomes durable.
 func (c *Core) becomeProspective() {
-	invariant.Check(c.isVoter(), "an observer stands for election")
+	invariant.Check(c.quorum.member(), "an observer stands for election")
 	c.enter(newProspective(c))
 }
 
 // becomeCandidate votes for itself in the next epoch.
 func (c *Core) becomeCandidate() {
-	invariant.Check(c.isVoter(), "an observer stands for election")
+	invariant.Check(c.quorum.member(), "an observer stands for election")
 	c.elect(Election{Epoch: c.election.Epoch + 1, Leader: kafka.NoNode, Voted: c.cfg.Self})
-	c.enter(newCandidate(c, c.electionTimer()))
+	c.enter(newCandidate(c, electionTimer(c)))
 }
 
 // resign gives up leading. The file already names this node as the leader of
 // the epoch, and keeps doing so (B1).
 func (c *Core) resign() {
 	l := c.role.(*leader)
-	c.enter(newResigned(c, l.successors(c), c.electionTimer()))
+	c.enter(newResigned(c, l.successors(c), electionTimer(c)))
 }
 
 // inherited is the election timer of a node that meets a higher epoch without
 // a leader: what remains of its own if it was waiting or standing for election,
 // else a fresh one.
-func (c *Core) inherited() kafka.Instant {
+func inherited(c *Core) kafka.Instant {
 	switch r := c.role.(type) {
 	case *candidate:
 		return r.expires
@@ -87,14 +87,14 @@ func (c *Core) inherited() kafka.Instant {
 			return r.expires
 		}
 	}
-	return c.electionTimer()
+	return electionTimer(c)
 }
 
 // shutdown begins to leave in good order: a leader hands over, others finish
 // what they are at and start no election any more.
-func (c *Core) shutdown(ev Shutdown) {
+func shutdown(c *Core, ev Shutdown) {
 	c.closing = &ev
-	if _, leads := c.role.(*leader); leads && !c.alone() {
+	if _, leads := c.role.(*leader); leads && !c.quorum.alone() {
 		c.resign()
 	}
 }

@@ -14,18 +14,18 @@ func (u *unattached) name() Role                        { return RoleUnattached 
 func (u *unattached) leader() (kafka.NodeID, Endpoints) { return u.known, nil }
 
 func (u *unattached) turn(c *Core) {
-	if c.mayStand() && c.now >= u.expires {
+	if mayStand(c) && c.now >= u.expires {
 		c.becomeProspective()
 		return
 	}
 	if _, busy := c.calls.fetching(c.now); !busy && c.installing == 0 {
-		c.fetchFromBootstrap()
+		fetchFromBootstrap(c)
 	}
 }
 
 func (u *unattached) next(c *Core) kafka.Instant {
 	at := kafka.Never
-	if c.mayStand() {
+	if mayStand(c) {
 		at = u.expires
 	}
 	if c.installing != 0 {
@@ -34,5 +34,5 @@ func (u *unattached) next(c *Core) kafka.Instant {
 	if until, busy := c.calls.fetching(c.now); busy {
 		return min(at, until)
 	}
-	return min(at, c.nextBootstrap())
+	return min(at, nextBootstrap(c))
 }

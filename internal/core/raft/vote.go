@@ -11,7 +11,7 @@ func vote(c *Core, r VoteRequest) VoteAnswer {
 	granted, code := false, checkVote(c, r)
 	if code == kerr.None {
 		if r.Epoch > c.election.Epoch {
-			c.becomeUnattached(r.Epoch, kafka.NoNode, c.inherited())
+			c.becomeUnattached(r.Epoch, kafka.NoNode, inherited(c))
 		}
 		code = checkVoterKey(c, r.Voter)
 	}
@@ -93,7 +93,7 @@ func recordVote(c *Core, candidate kafka.ReplicaKey) {
 	c.elect(next)
 	switch role := c.role.(type) {
 	case *unattached:
-		c.enter(&unattached{known: role.known, expires: c.electionTimer()})
+		c.enter(&unattached{known: role.known, expires: electionTimer(c)})
 	case *prospective:
 		c.enter(newProspective(c))
 	}

@@ -171,10 +171,10 @@ func (m *member) carryOut(e Effects) {
 		m.disk.election, m.disk.noFile = *e.Election, false
 		m.w.printf("%d saves %s", m.id, printElection(*e.Election))
 	}
-	if role := m.core.Role(); role != m.role {
+	if role := m.core.role.name(); role != m.role {
 		m.role = role
-		leader, _ := m.core.Leader()
-		m.w.printf("%d is %s epoch=%d leader=%d", m.id, role, m.core.Election().Epoch, leader)
+		leader := m.core.State().Leader
+		m.w.printf("%d is %s epoch=%d leader=%d", m.id, role, m.core.election.Epoch, leader)
 	}
 	m.write(e)
 	for _, msg := range e.Send {
@@ -359,7 +359,7 @@ func (w *world) pass(d time.Duration) {
 			break
 		}
 		if turns > 10000 {
-			panic(fmt.Sprintf("node %d, %s, is busy doing nothing: its deadline is always now", next.id, next.core.Role()))
+			panic(fmt.Sprintf("node %d, %s, is busy doing nothing: its deadline is always now", next.id, next.core.role.name()))
 		}
 		w.now = max(w.now, next.deadline)
 		next.step(Passed{})

@@ -26,14 +26,14 @@ type appended struct {
 
 func (p *proposal) done(end kafka.Offset, err error) { p.reply <- appended{end, err} }
 
-func (p *proposal) run(n *Node) {
-	if n.fault != nil {
+func (p *proposal) run(l *loop) {
+	if l.fault != nil {
 		p.done(kafka.NoOffset, ErrStopped)
 		return
 	}
-	n.lastTick++
-	n.proposals[n.lastTick] = p
-	n.step(raft.Propose{Ticket: n.lastTick, Epoch: p.epoch, Count: p.count})
+	l.lastTicket++
+	l.proposals[l.lastTicket] = p
+	l.step(raft.Propose{Ticket: l.lastTicket, Epoch: p.epoch, Count: p.count})
 }
 
 var builders = sync.Pool{New: func() any { return batch.NewBuilder(batch.Options{}) }}
@@ -44,7 +44,7 @@ var builders = sync.Pool{New: func() any { return batch.NewBuilder(batch.Options
 // caller learns of that from a listener. ErrNotLeader, ErrTooBusy, ErrTooLarge
 // and ErrStopped append nothing. The records are copied.
 func (n *Node) Append(epoch kafka.Epoch, framed [][]byte) (end kafka.Offset, err error) {
-	raw, err := dataBatch(framed, n.nowMs())
+	raw, err := dataBatch(framed, n.clock.ms())
 	if err != nil {
 		return kafka.NoOffset, err
 	}

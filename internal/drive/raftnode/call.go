@@ -14,44 +14,44 @@ import (
 type Renewer interface{ Renew(addr string) }
 
 // request sends a request of the core to a peer.
-func (n *Node) request(m raft.Message) {
-	addr := hostPort(m.At)
+func (l *loop) request(m raft.Message) {
+	n, addr := l.n, hostPort(m.At)
 	if r, ok := n.cfg.Sender.(Renewer); ok && m.Fresh {
 		r.Renew(addr)
 	}
-	n.cfg.Sender.Send(m.To, addr, n.translate(m.Body), func(resp kmsg.Response, err error) {
-		_ = n.put(n.outcome(m.Call, resp, err))
+	n.cfg.Sender.Send(m.To, addr, n.wire.ask(m.Body), func(resp kmsg.Response, err error) {
+		_ = n.put(n.wire.outcome(m.Call, resp, err))
 	})
 }
 
-// translate writes a request for the wire.
-func (n *Node) translate(body raft.Body) kmsg.Request {
+// ask writes a request for the wire.
+func (w translator) ask(body raft.Body) kmsg.Request {
 	switch r := body.(type) {
 	case raft.VoteRequest:
-		return n.askVote(r)
+		return w.askVote(r)
 	case raft.BeginRequest:
-		return n.askBegin(r)
+		return w.askBegin(r)
 	case raft.EndRequest:
-		return n.askEnd(r)
+		return w.askEnd(r)
 	case raft.FetchRequest:
-		return n.askFetch(r)
+		return w.askFetch(r)
 	case raft.SnapshotRequest:
-		return n.askFetchSnapshot(r)
+		return w.askFetchSnapshot(r)
 	}
 	panic(fmt.Sprintf("request %T is not one of the quorum", body))
 }
 
 // outcome reads what came back.
-func (n *Node) outcome(call raft.Call, resp kmsg.Response, err error) item {
+func (w translator) outcome(call raft.Call, resp kmsg.Response, err error) item {
 	switch {
 	case errors.Is(err, ErrUnsupportedVersion):
 		return event{raft.Unanswered{Call: call, Code: kerr.UnsupportedVersion}}
 	case err != nil:
 		return event{raft.Unanswered{Call: call, Code: kerr.BrokerNotAvailable}}
 	}
-	body, raw, code := n.readAnswer(resp)
+	body, raw, code := w.readAnswer(resp)
 	if code != kerr.None {
-		n.cfg.Log.Warn("peer refused a request of the quorum", "api", kmsg.NameForKey(resp.Key()), "error", code)
+		w.log.Warn("peer refused a request of the quorum", "api", kmsg.NameForKey(resp.Key()), "error", code)
 		return event{raft.Unanswered{Call: call, Code: code}}
 	}
 	return answered{raft.Answered{Call: call, Body: body}, raw}
@@ -59,18 +59,18 @@ func (n *Node) outcome(call raft.Call, resp kmsg.Response, err error) item {
 
 // readAnswer translates a response; code is the error at its top, or that it
 // has not the shape it must have.
-func (n *Node) readAnswer(resp kmsg.Response) (body raft.Body, raw []byte, code kerr.Code) {
+func (w translator) readAnswer(resp kmsg.Response) (body raft.Body, raw []byte, code kerr.Code) {
 	switch r := resp.(type) {
 	case *kmsg.VoteResponse:
-		body, code = readVote(r)
+		body, code = w.readVote(r)
 	case *kmsg.BeginQuorumEpochResponse:
-		body, code = readBegin(r)
+		body, code = w.readBegin(r)
 	case *kmsg.EndQuorumEpochResponse:
-		body, code = readEnd(r)
+		body, code = w.readEnd(r)
 	case *kmsg.FetchResponse:
-		body, raw, code = n.readFetch(r)
+		body, raw, code = w.readFetch(r)
 	case *kmsg.FetchSnapshotResponse:
-		body, raw, code = readFetchSnapshot(r)
+		body, raw, code = w.readFetchSnapshot(r)
 	default:
 		code = kerr.UnknownServerError
 	}
@@ -83,8 +83,8 @@ type answered struct {
 	raw []byte
 }
 
-func (a answered) run(n *Node) {
-	n.payload = a.raw
-	n.step(a.ev)
-	n.payload = nil
+func (a answered) run(l *loop) {
+	l.payload = a.raw
+	l.step(a.ev)
+	l.payload = nil
 }

@@ -17,18 +17,17 @@ type cleaning struct {
 	running bool
 }
 
-func (c *cleaning) begin(n *Node) { c.next = n.now().Add(cleanEvery) }
-
 // turn begins a round when one is due.
-func (c *cleaning) turn(n *Node) {
-	if n.now() < c.next || c.running {
+func (c *cleaning) turn(l *loop) {
+	n := l.n
+	if n.clock.now() < c.next || c.running {
 		return
 	}
-	c.next = n.now().Add(cleanEvery)
+	c.next = n.clock.now().Add(cleanEvery)
 	c.running = true
 	j := job{kind: jobClean}
-	snapshots := n.core.Snapshots()
-	if drop := oldestToDrop(snapshots, n.log.Size(), n.cfg.Retention, n.ageOf); drop > 0 {
+	snapshots := l.core.Snapshots()
+	if drop := oldestToDrop(snapshots, n.log.Size(), n.cfg.Retention, func(id raft.SnapshotID) time.Duration { return n.folder.age(id, n.clock.ms()) }); drop > 0 {
 		j.offset = snapshots[drop].ID.EndOffset
 		for _, s := range snapshots[:drop] {
 			j.drop = append(j.drop, s.ID)
@@ -59,14 +58,14 @@ func oldestToDrop(all []raft.Snapshot, logSize int64, r Retention, age func(raft
 	return drop
 }
 
-// ageOf is how long ago the last record that a snapshot holds was appended; 0
-// when it cannot be read.
-func (n *Node) ageOf(id raft.SnapshotID) time.Duration {
-	r, err := openSnapshot(n.cfg.FS, n.snapshotPath(id), id)
+// age is how long ago the last record that a snapshot stands for was appended;
+// 0 when it cannot be read.
+func (f folder) age(id raft.SnapshotID, nowMs int64) time.Duration {
+	r, err := f.open(id)
 	if err != nil {
 		return 0
 	}
-	return time.Duration(n.nowMs()-r.LastContainedTimestamp()) * time.Millisecond
+	return time.Duration(nowMs-r.LastContainedTimestamp()) * time.Millisecond
 }
 
 // clean lets the log tidy up, and moves its start to a snapshot's end when there
@@ -93,7 +92,7 @@ func (w *writer) clean(j job) error {
 
 type cleaned struct{ start kafka.Offset }
 
-func (c cleaned) run(n *Node) {
-	n.clean.running = false
-	n.step(raft.Cleaned{Start: c.start})
+func (c cleaned) run(l *loop) {
+	l.clean.running = false
+	l.step(raft.Cleaned{Start: c.start})
 }

@@ -10,115 +10,116 @@ import (
 )
 
 // step hands an event to the core and carries out what follows from it.
-func (n *Node) step(ev raft.Event) {
-	if n.fault != nil {
+func (l *loop) step(ev raft.Event) {
+	if l.fault != nil {
 		return
 	}
-	n.carryOut(n.core.Step(n.now(), ev))
+	l.carryOut(l.core.Step(l.n.clock.now(), ev))
 }
 
 // carryOut does what a step asks for, in the order that makes it safe: the
 // election state is durable before anything is sent.
-func (n *Node) carryOut(e raft.Effects) {
+func (l *loop) carryOut(e raft.Effects) {
 	if e.Fault != nil {
-		n.fatal(e.Fault)
+		l.fatal(e.Fault)
 	}
-	if e.Election != nil && !n.saveElection(*e.Election) {
+	if e.Election != nil && !l.saveElection(*e.Election) {
 		return
 	}
 	if e.Truncate != nil {
-		n.writer.put(job{seq: e.Truncate.Seq, kind: jobTruncate, offset: e.Truncate.End})
+		l.n.writer.put(job{seq: e.Truncate.Seq, kind: jobTruncate, offset: e.Truncate.End})
 	}
 	for _, a := range e.Append {
-		n.append(a)
+		l.append(a)
 	}
 	if e.Chunk != nil {
-		n.writer.put(job{seq: e.Chunk.Seq, kind: jobChunk, chunk: *e.Chunk, bytes: n.payload})
+		l.n.writer.put(job{seq: e.Chunk.Seq, kind: jobChunk, chunk: *e.Chunk, bytes: l.payload})
 	}
 	for _, m := range e.Send {
-		n.send(m)
+		l.send(m)
 	}
-	n.pending = append(n.pending, e.SendSync...)
+	l.pending = append(l.pending, e.SendSync...)
 	for _, r := range e.Refused {
-		n.refuse(r)
+		l.refuse(r)
 	}
-	n.show(e)
+	l.show(e)
 	for _, t := range e.Trace {
-		n.cfg.Log.Debug("quorum", "node", n.cfg.Self.Node, "what", t.What, "epoch", t.Epoch, "about", t.Node)
+		l.n.cfg.Log.Debug("quorum", "node", l.n.cfg.Self.Node, "what", t.What, "epoch", t.Epoch, "about", t.Node)
 	}
 }
 
-func (n *Node) saveElection(e raft.Election) bool {
-	if err := saveElection(n.cfg.FS, n.cfg.Dir, e, n.core.Level(), n.core.Voters()); err != nil {
-		n.fatal(err)
+func (l *loop) saveElection(e raft.Election) bool {
+	state := l.core.State()
+	if err := saveElection(l.n.cfg.FS, l.n.cfg.Dir, e, state.Level, state.Voters); err != nil {
+		l.fatal(err)
 		return false
 	}
 	return true
 }
 
 // append hands a batch to the writer, in its final form.
-func (n *Node) append(a raft.Append) {
+func (l *loop) append(a raft.Append) {
 	j := job{seq: a.Seq, kind: jobAppend}
 	switch {
 	case a.Control != nil:
-		raw, err := controlBatch(a, n.nowMs())
+		raw, err := controlBatch(a, l.n.clock.ms())
 		if err != nil {
-			n.fatal(err)
+			l.fatal(err)
 			return
 		}
 		j.bytes = raw
 	case a.Ticket != 0:
-		p := n.proposals[a.Ticket]
-		delete(n.proposals, a.Ticket)
+		p := l.proposals[a.Ticket]
+		delete(l.proposals, a.Ticket)
 		batch.SetBaseOffset(p.batch, a.Base)
 		batch.SetLeaderEpoch(p.batch, a.Epoch)
 		j.bytes, j.counted = p.batch, true
 		p.done(a.End, nil)
 	default:
-		j.bytes = cutAt(n.payload, a.End)
+		j.bytes = cutAt(l.payload, a.End)
 	}
-	n.stats.appended(a)
-	n.writer.put(j)
+	l.stats.appended(a)
+	l.n.writer.put(j)
 }
 
-func (n *Node) refuse(r raft.Refused) {
-	p := n.proposals[r.Ticket]
-	delete(n.proposals, r.Ticket)
-	n.unsynced.Add(-int64(len(p.batch)))
+func (l *loop) refuse(r raft.Refused) {
+	p := l.proposals[r.Ticket]
+	delete(l.proposals, r.Ticket)
+	l.n.unsynced.Add(-int64(len(p.batch)))
 	p.done(kafka.NoOffset, r.Code)
 }
 
 // release sends what waited for a write.
-func (n *Node) release(done raft.Seq) {
-	for len(n.pending) > 0 && n.pending[0].After <= done {
-		n.send(n.pending[0].Message)
-		n.pending = n.pending[1:]
+func (l *loop) release(done raft.Seq) {
+	for len(l.pending) > 0 && l.pending[0].After <= done {
+		l.send(l.pending[0].Message)
+		l.pending = l.pending[1:]
 	}
-	if len(n.pending) == 0 {
-		n.pending = nil
+	if len(l.pending) == 0 {
+		l.pending = nil
 	}
 }
 
 // send puts a request on its way, or answers one.
-func (n *Node) send(m raft.Message) {
+func (l *loop) send(m raft.Message) {
 	if m.To != kafka.NoNode {
-		n.request(m)
+		l.request(m)
 		return
 	}
-	if r, ok := n.calls[m.Call]; ok {
-		delete(n.calls, m.Call)
-		r.reply(n.withBytes(m.Body))
+	if r, ok := l.calls[m.Call]; ok {
+		delete(l.calls, m.Call)
+		r.reply(l.withBytes(m.Body))
 	}
 }
 
 // withBytes adds to an answer the bytes it stands for. What cannot be read is
 // answered as an error; the peer asks again.
-func (n *Node) withBytes(body raft.Body) (raft.Body, []byte) {
+func (l *loop) withBytes(body raft.Body) (raft.Body, []byte) {
 	switch a := body.(type) {
 	case raft.FetchAnswer:
-		return n.readRecords(a)
+		return l.n.readRecords(a)
 	case raft.SnapshotAnswer:
-		return n.readChunk(a)
+		return l.n.folder.readChunk(a)
 	}
 	return body, nil
 }

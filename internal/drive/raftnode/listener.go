@@ -39,6 +39,9 @@ type LeaderAndEpoch struct {
 	Epoch  kafka.Epoch
 }
 
+// nobodyYet is what a listener knows at first.
+var nobodyYet = LeaderAndEpoch{Leader: kafka.NoNode, Epoch: kafka.NoEpoch}
+
 // listeners hold what every listener has to be told.
 type listeners struct {
 	n       *Node
@@ -51,10 +54,10 @@ type listeners struct {
 	wg      sync.WaitGroup
 }
 
-func (l *listeners) init(n *Node) {
-	l.n, l.commit, l.after = n, kafka.NoOffset, kafka.NoOffset
-	l.leader = LeaderAndEpoch{Leader: kafka.NoNode, Epoch: kafka.NoEpoch}
+func newListeners(n *Node) *listeners {
+	l := &listeners{n: n, commit: kafka.NoOffset, after: kafka.NoOffset, leader: nobodyYet}
 	l.changed = sync.NewCond(&l.mu)
+	return l
 }
 
 func (l *listeners) show(commit kafka.Offset, leader LeaderAndEpoch, after kafka.Offset) {
@@ -78,8 +81,11 @@ func (l *listeners) stop() {
 // Subscribe adds a listener. It is told everything from the beginning: the
 // latest snapshot if what follows it is all there is, else the log.
 func (n *Node) Subscribe(to Listener) {
-	n.listeners.wg.Go((&delivery{n: n, to: to, told: LeaderAndEpoch{Leader: kafka.NoNode, Epoch: kafka.NoEpoch}}).run)
+	n.listeners.wg.Go((&delivery{n: n, to: to, told: nobodyYet}).run)
 }
+
+// keptBytes is how much of a buffer an idle delivery keeps.
+const keptBytes = 64 << 10
 
 // delivery tells one listener.
 type delivery struct {
@@ -113,7 +119,7 @@ func (d *delivery) run() {
 // wait blocks until there is something to tell. The leader is told when
 // everything before it was.
 func (d *delivery) wait() (commit kafka.Offset, leader LeaderAndEpoch, tell, ok bool) {
-	l := &d.n.listeners
+	l := d.n.listeners
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for {
@@ -147,9 +153,9 @@ func (d *delivery) catchUp(commit kafka.Offset) error {
 		if err := d.tell(commit); err != nil {
 			return err
 		}
-		if cap(d.buf) > 2*scanBytes {
-			d.buf = nil
-		}
+	}
+	if cap(d.buf) > keptBytes {
+		d.buf = nil // of a replay; what is new is small
 	}
 	return nil
 }
@@ -165,7 +171,7 @@ func (d *delivery) snapshotAhead() (raft.SnapshotID, bool) {
 }
 
 func (d *delivery) load(id raft.SnapshotID) error {
-	r, err := openSnapshot(d.n.cfg.FS, d.n.snapshotPath(id), id)
+	r, err := d.n.folder.open(id)
 	if err != nil {
 		if now := d.n.latest.Load(); now != nil && *now != id {
 			return nil // a newer one has taken its place

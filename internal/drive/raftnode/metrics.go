@@ -31,14 +31,11 @@ type Metrics struct {
 
 // stats are measured by the loop and read by anyone.
 type stats struct {
-	deadline kafka.Instant
-
-	appends, fetches    atomic.Uint64
-	observers           atomic.Int64
-	commit, election    latency
-	electing            time.Time // loop only: since when an election is under way
-	waiting             []waitingCommit
-	lastCommit, lastEnd kafka.Offset
+	appends, fetches atomic.Uint64
+	observers        atomic.Int64
+	commit, election latency
+	electing         time.Time // loop only: since when an election is under way
+	waiting          []waitingCommit
 }
 
 type waitingCommit struct {
@@ -84,7 +81,7 @@ func (s *stats) appended(a raft.Append) {
 }
 
 // changed times elections and commits.
-func (s *stats) changed(n *Node, before, now *View) {
+func (s *stats) changed(before, now *View, observers int) {
 	if now.Role != raft.RoleLeader {
 		s.waiting = s.waiting[:0]
 	}
@@ -94,7 +91,6 @@ func (s *stats) changed(n *Node, before, now *View) {
 		done++
 	}
 	s.waiting = append(s.waiting[:0], s.waiting[done:]...)
-	_, observers := n.core.Counts()
 	s.observers.Store(int64(observers))
 	if before == nil || before.Role == now.Role {
 		return
@@ -119,10 +115,10 @@ func (n *Node) Metrics() Metrics {
 		CurrentState: stateName(v), CurrentLeader: int32(v.Leader), CurrentVote: int32(v.Election.Voted.Node),
 		CurrentVoteDirectoryID: v.Election.Voted.Dir.String(), CurrentEpoch: int32(v.Epoch),
 		HighWatermark: int64(v.HighWatermark), LogEndOffset: int64(v.LogEnd), LogEndEpoch: int32(v.LogEndEpoch),
-		NumberOfVoters: len(v.Voters), NumberOfObservers: int(n.stats.observers.Load()),
-		AppendRecords: n.stats.appends.Load(), FetchRecords: n.stats.fetches.Load(),
-		CommitLatencyAvg: n.stats.commit.avgMs(), CommitLatencyMax: n.stats.commit.maxMs(),
-		ElectionLatencyAvg: n.stats.election.avgMs(), ElectionLatencyMax: n.stats.election.maxMs(),
+		NumberOfVoters: len(v.Voters), NumberOfObservers: int(n.loop.stats.observers.Load()),
+		AppendRecords: n.loop.stats.appends.Load(), FetchRecords: n.loop.stats.fetches.Load(),
+		CommitLatencyAvg: n.loop.stats.commit.avgMs(), CommitLatencyMax: n.loop.stats.commit.maxMs(),
+		ElectionLatencyAvg: n.loop.stats.election.avgMs(), ElectionLatencyMax: n.loop.stats.election.maxMs(),
 	}
 	if v.Role == raft.RoleLeader || v.Role == raft.RoleCandidate {
 		m.CurrentVote, m.CurrentVoteDirectoryID = int32(n.cfg.Self.Node), n.cfg.Self.Dir.String()

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/raft"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 func TestThreeVotersElectReplicateAndFailOver(t *testing.T) {
@@ -170,7 +172,7 @@ func TestAnEmptyNodeStartsFromASnapshot(t *testing.T) {
 // takeSnapshot writes what a listener heard as a snapshot.
 func takeSnapshot(t *testing.T, n *Node, end kafka.Offset, records []string) {
 	t.Helper()
-	w, err := n.CreateSnapshot(SnapshotID{EndOffset: end, Epoch: n.View().LogEndEpoch}, n.nowMs())
+	w, err := n.CreateSnapshot(SnapshotID{EndOffset: end, Epoch: n.View().LogEndEpoch}, n.clock.ms())
 	if err != nil || w == nil {
 		t.Fatal(w, err)
 	}
@@ -204,6 +206,32 @@ func TestAStoppedLeaderHandsOver(t *testing.T) {
 		delete(q.ears, id)
 		if v := q.leader().View(); v.Epoch != epoch+1 {
 			t.Errorf("epoch %d after %d", v.Epoch, epoch)
+		}
+	})
+}
+
+// the answer of a follower names the leader with its address for the
+// listener it was asked on, also when the follower learned it from an answer.
+func TestAFollowerTellsWhereTheLeaderIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		q.start(1, 2, 3)
+		defer q.stopAll()
+		lead := q.leader().View().Leader
+		q.edit = func(c *Config) {
+			c.Controller, c.Endpoints = false, nil
+			c.Voters = nil
+			c.Bootstrap = []raft.Endpoint{{Host: "localhost", Port: 9001}, {Host: "localhost", Port: 9002}, {Host: "localhost", Port: 9003}}
+		}
+		q.start(8)
+		q.ears[8].await(t, "the leader", func(e *ear) bool { return len(e.leaders) > 0 && e.leaders[len(e.leaders)-1].Leader == lead })
+		r := ask[*kmsg.FetchResponse](t, q.nodes[8], aFetch(q.nodes[8], func(r *kmsg.FetchRequest) {
+			r.Topics[0].Partitions[0].CurrentLeaderEpoch = int32(q.nodes[8].View().Epoch)
+		}), 18)
+		p := r.Topics[0].Partitions[0]
+		if kerr.Code(p.ErrorCode) != kerr.NotLeaderOrFollower || p.CurrentLeader.LeaderID != int32(lead) ||
+			len(r.Brokers) != 1 || r.Brokers[0].Port != 9000+int32(lead) {
+			t.Errorf("%+v, at %+v", p, r.Brokers)
 		}
 	})
 }

@@ -9,10 +9,10 @@ import (
 
 // BeginQuorumEpoch (53): KIP-595, endpoints of KIP-853.
 
-func (n *Node) receiveBegin(r *kmsg.BeginQuorumEpochRequest) (raft.Body, kmsg.Response) {
+func (w translator) receiveBegin(r *kmsg.BeginQuorumEpochRequest) (raft.Body, kmsg.Response) {
 	resp := r.ResponseKind().(*kmsg.BeginQuorumEpochResponse)
 	switch {
-	case !n.sameCluster(r.ClusterID):
+	case !w.sameCluster(r.ClusterID):
 		resp.ErrorCode = int16(kerr.InconsistentClusterId)
 		return nil, resp
 	case len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 ||
@@ -48,9 +48,9 @@ func respondBegin(from RequestInfo, req *kmsg.BeginQuorumEpochRequest, a raft.Be
 	return resp
 }
 
-func (n *Node) askBegin(b raft.BeginRequest) kmsg.Request {
+func (w translator) askBegin(b raft.BeginRequest) kmsg.Request {
 	r := kmsg.NewPtrBeginQuorumEpochRequest()
-	r.ClusterID, r.VoterID = &n.cfg.ClusterID, int32(b.Voter.Node)
+	r.ClusterID, r.VoterID = &w.clusterID, int32(b.Voter.Node)
 	p := kmsg.NewBeginQuorumEpochRequestTopicPartition()
 	p.VoterDirectoryID, p.LeaderID, p.LeaderEpoch = b.Voter.Dir, int32(b.Leader), int32(b.Epoch)
 	t := kmsg.NewBeginQuorumEpochRequestTopic()
@@ -64,7 +64,7 @@ func (n *Node) askBegin(b raft.BeginRequest) kmsg.Request {
 	return r
 }
 
-func readBegin(r *kmsg.BeginQuorumEpochResponse) (raft.Body, kerr.Code) {
+func (w translator) readBegin(r *kmsg.BeginQuorumEpochResponse) (raft.Body, kerr.Code) {
 	if r.ErrorCode != 0 {
 		return nil, kerr.Code(r.ErrorCode)
 	}
@@ -72,7 +72,7 @@ func readBegin(r *kmsg.BeginQuorumEpochResponse) (raft.Body, kerr.Code) {
 		return nil, kerr.InvalidRequest
 	}
 	p := r.Topics[0].Partitions[0]
-	hint := hintOf(p.LeaderID, p.LeaderEpoch)
+	hint := w.hint(p.LeaderID, p.LeaderEpoch)
 	for _, e := range r.NodeEndpoints {
 		hint.add(e.NodeID, e.Host, e.Port)
 	}

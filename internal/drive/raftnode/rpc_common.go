@@ -1,11 +1,23 @@
 package raftnode
 
 import (
+	"log/slog"
 	"strings"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/raft"
 )
+
+// translator speaks the wire's side of the quorum for a node.
+type translator struct {
+	clusterID string
+	listener  string // ours, on which peers are asked and which their answers mean
+	log       *slog.Logger
+}
+
+// sameCluster tells whether a request is meant for our cluster; one that names
+// none is.
+func (w translator) sameCluster(id *string) bool { return id == nil || *id == w.clusterID }
 
 func isMetadata(topic string, partition int32) bool {
 	return topic == kafka.MetadataTopic && partition == 0
@@ -23,16 +35,19 @@ func leaderAt(from RequestInfo, h raft.Hint) (raft.Endpoint, bool) {
 }
 
 // hint collects what an answer tells of the quorum.
-type hint struct{ raft.Hint }
+type hint struct {
+	raft.Hint
+	listener string
+}
 
-func hintOf(leader, epoch int32) hint {
-	return hint{raft.Hint{Epoch: kafka.Epoch(epoch), Leader: kafka.NodeID(leader)}}
+func (w translator) hint(leader, epoch int32) hint {
+	return hint{raft.Hint{Epoch: kafka.Epoch(epoch), Leader: kafka.NodeID(leader)}, w.listener}
 }
 
 // add notes the address of a node, if that is the leader. Answers name the
 // address for the listener they were asked on, without its name.
 func (h *hint) add(node int32, host string, port uint16) {
 	if h.Leader >= 0 && int32(h.Leader) == node && host != "" {
-		h.Endpoints = append(h.Endpoints, raft.Endpoint{Host: host, Port: port})
+		h.Endpoints = append(h.Endpoints, raft.Endpoint{Name: h.listener, Host: host, Port: port})
 	}
 }

@@ -16,18 +16,18 @@ type describeQuorum struct {
 	reply func(kmsg.Response)
 }
 
-func (d *describeQuorum) run(n *Node) {
+func (d *describeQuorum) run(l *loop) {
 	if len(d.req.Topics) != 1 || len(d.req.Topics[0].Partitions) != 1 ||
 		!isMetadata(d.req.Topics[0].Topic, d.req.Topics[0].Partitions[0].Partition) {
 		d.reply(refuseDescribe(d.req, kerr.UnknownTopicOrPartition, ""))
 		return
 	}
-	q, leads := n.core.Describe(n.now())
-	if !leads || n.fault != nil {
+	q, leads := l.core.Describe(l.n.clock.now())
+	if !leads || l.fault != nil {
 		d.reply(refuseDescribe(d.req, kerr.NotLeaderOrFollower, ""))
 		return
 	}
-	d.reply(respondDescribe(d.req, q, n.nowMs()))
+	d.reply(respondDescribe(d.req, q, l.n.clock.ms()))
 }
 
 func respondDescribe(req *kmsg.DescribeQuorumRequest, q raft.Quorum, nowMs int64) kmsg.Response {

@@ -9,10 +9,10 @@ import (
 
 // EndQuorumEpoch (54): KIP-595, candidates with directory ids of KIP-853.
 
-func (n *Node) receiveEnd(r *kmsg.EndQuorumEpochRequest) (raft.Body, kmsg.Response) {
+func (w translator) receiveEnd(r *kmsg.EndQuorumEpochRequest) (raft.Body, kmsg.Response) {
 	resp := r.ResponseKind().(*kmsg.EndQuorumEpochResponse)
 	switch {
-	case !n.sameCluster(r.ClusterID):
+	case !w.sameCluster(r.ClusterID):
 		resp.ErrorCode = int16(kerr.InconsistentClusterId)
 		return nil, resp
 	case len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 ||
@@ -51,9 +51,9 @@ func respondEnd(from RequestInfo, req *kmsg.EndQuorumEpochRequest, a raft.EndAns
 
 // askEnd fills both lists of successors: version 0 carries ids only. Endpoints
 // stay empty as Kafka leaves them.
-func (n *Node) askEnd(e raft.EndRequest) kmsg.Request {
+func (w translator) askEnd(e raft.EndRequest) kmsg.Request {
 	r := kmsg.NewPtrEndQuorumEpochRequest()
-	r.ClusterID = &n.cfg.ClusterID
+	r.ClusterID = &w.clusterID
 	p := kmsg.NewEndQuorumEpochRequestTopicPartition()
 	p.LeaderID, p.LeaderEpoch = int32(e.Leader), int32(e.Epoch)
 	for _, key := range e.Preferred {
@@ -68,7 +68,7 @@ func (n *Node) askEnd(e raft.EndRequest) kmsg.Request {
 	return r
 }
 
-func readEnd(r *kmsg.EndQuorumEpochResponse) (raft.Body, kerr.Code) {
+func (w translator) readEnd(r *kmsg.EndQuorumEpochResponse) (raft.Body, kerr.Code) {
 	if r.ErrorCode != 0 {
 		return nil, kerr.Code(r.ErrorCode)
 	}
@@ -76,7 +76,7 @@ func readEnd(r *kmsg.EndQuorumEpochResponse) (raft.Body, kerr.Code) {
 		return nil, kerr.InvalidRequest
 	}
 	p := r.Topics[0].Partitions[0]
-	hint := hintOf(p.LeaderID, p.LeaderEpoch)
+	hint := w.hint(p.LeaderID, p.LeaderEpoch)
 	for _, e := range r.NodeEndpoints {
 		hint.add(e.NodeID, e.Host, e.Port)
 	}

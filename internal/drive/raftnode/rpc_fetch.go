@@ -15,10 +15,10 @@ import (
 // maxFetchBytes bounds what one answer carries, whatever was asked for.
 const maxFetchBytes = 8 << 20
 
-func (n *Node) receiveFetch(r *kmsg.FetchRequest) (raft.Body, kmsg.Response) {
+func (w translator) receiveFetch(r *kmsg.FetchRequest) (raft.Body, kmsg.Response) {
 	resp := r.ResponseKind().(*kmsg.FetchResponse)
 	switch {
-	case !n.sameCluster(r.ClusterID):
+	case !w.sameCluster(r.ClusterID):
 		resp.ErrorCode = int16(kerr.InconsistentClusterId)
 		return nil, resp
 	case len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 || !isMetadataFetch(r):
@@ -82,9 +82,9 @@ func respondFetch(from RequestInfo, req *kmsg.FetchRequest, a raft.FetchAnswer, 
 	return resp
 }
 
-func (n *Node) askFetch(f raft.FetchRequest) kmsg.Request {
+func (w translator) askFetch(f raft.FetchRequest) kmsg.Request {
 	r := kmsg.NewPtrFetchRequest()
-	r.ClusterID = &n.cfg.ClusterID
+	r.ClusterID = &w.clusterID
 	r.ReplicaID, r.ReplicaState.ID = int32(f.Replica.Node), int32(f.Replica.Node)
 	r.MaxWaitMillis, r.MinBytes, r.MaxBytes = int32(f.MaxWait.Milliseconds()), 0, f.MaxBytes
 	r.SessionID, r.SessionEpoch = 0, -1
@@ -99,7 +99,7 @@ func (n *Node) askFetch(f raft.FetchRequest) kmsg.Request {
 
 // readFetch describes the records an answer brings. Damaged ones are left out,
 // with all that follows; the next fetch asks for them again.
-func (n *Node) readFetch(r *kmsg.FetchResponse) (raft.Body, []byte, kerr.Code) {
+func (w translator) readFetch(r *kmsg.FetchResponse) (raft.Body, []byte, kerr.Code) {
 	if r.ErrorCode != 0 {
 		return nil, nil, kerr.Code(r.ErrorCode)
 	}
@@ -107,7 +107,7 @@ func (n *Node) readFetch(r *kmsg.FetchResponse) (raft.Body, []byte, kerr.Code) {
 		return nil, nil, kerr.InvalidRequest
 	}
 	p := r.Topics[0].Partitions[0]
-	hint := hintOf(p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch)
+	hint := w.hint(p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch)
 	for _, b := range r.Brokers {
 		hint.add(b.NodeID, b.Host, uint16(b.Port))
 	}
@@ -123,7 +123,7 @@ func (n *Node) readFetch(r *kmsg.FetchResponse) (raft.Body, []byte, kerr.Code) {
 	}
 	span, whole, err := spanOf(p.RecordBatches)
 	if err != nil {
-		n.cfg.Log.Warn("leader sent damaged records", "leader", a.Hint.Leader, "epoch", a.Hint.Epoch, "err", err)
+		w.log.Warn("leader sent damaged records", "leader", a.Hint.Leader, "epoch", a.Hint.Epoch, "err", err)
 	}
 	a.Span = span
 	return a, whole, kerr.None

@@ -12,10 +12,10 @@ import (
 
 // FetchSnapshot (59): KIP-630, directory ids of KIP-853.
 
-func (n *Node) receiveFetchSnapshot(r *kmsg.FetchSnapshotRequest) (raft.Body, kmsg.Response) {
+func (w translator) receiveFetchSnapshot(r *kmsg.FetchSnapshotRequest) (raft.Body, kmsg.Response) {
 	resp := r.ResponseKind().(*kmsg.FetchSnapshotResponse)
 	switch {
-	case !n.sameCluster(r.ClusterID):
+	case !w.sameCluster(r.ClusterID):
 		resp.ErrorCode = int16(kerr.InconsistentClusterId)
 		return nil, resp
 	case len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1:
@@ -63,9 +63,9 @@ func respondFetchSnapshot(from RequestInfo, req *kmsg.FetchSnapshotRequest, a ra
 	return resp
 }
 
-func (n *Node) askFetchSnapshot(s raft.SnapshotRequest) kmsg.Request {
+func (w translator) askFetchSnapshot(s raft.SnapshotRequest) kmsg.Request {
 	r := kmsg.NewPtrFetchSnapshotRequest()
-	r.ClusterID, r.ReplicaID, r.MaxBytes = &n.cfg.ClusterID, int32(s.Replica.Node), s.MaxBytes
+	r.ClusterID, r.ReplicaID, r.MaxBytes = &w.clusterID, int32(s.Replica.Node), s.MaxBytes
 	p := kmsg.NewFetchSnapshotRequestTopicPartition()
 	p.CurrentLeaderEpoch, p.Position, p.ReplicaDirectoryID = int32(s.Epoch), s.Position, s.Replica.Dir
 	p.SnapshotID.EndOffset, p.SnapshotID.Epoch = int64(s.ID.EndOffset), int32(s.ID.Epoch)
@@ -75,7 +75,7 @@ func (n *Node) askFetchSnapshot(s raft.SnapshotRequest) kmsg.Request {
 	return r
 }
 
-func readFetchSnapshot(r *kmsg.FetchSnapshotResponse) (raft.Body, []byte, kerr.Code) {
+func (w translator) readFetchSnapshot(r *kmsg.FetchSnapshotResponse) (raft.Body, []byte, kerr.Code) {
 	if r.ErrorCode != 0 {
 		return nil, nil, kerr.Code(r.ErrorCode)
 	}
@@ -83,7 +83,7 @@ func readFetchSnapshot(r *kmsg.FetchSnapshotResponse) (raft.Body, []byte, kerr.C
 		return nil, nil, kerr.InvalidRequest
 	}
 	p := r.Topics[0].Partitions[0]
-	hint := hintOf(p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch)
+	hint := w.hint(p.CurrentLeader.LeaderID, p.CurrentLeader.LeaderEpoch)
 	for _, e := range r.NodeEndpoints {
 		hint.add(e.NodeID, e.Host, e.Port)
 	}
@@ -96,12 +96,12 @@ func readFetchSnapshot(r *kmsg.FetchSnapshotResponse) (raft.Body, []byte, kerr.C
 
 // readChunk adds the bytes an answer of ours stands for. A snapshot that was
 // cleaned away since is not found.
-func (n *Node) readChunk(a raft.SnapshotAnswer) (raft.Body, []byte) {
+func (d folder) readChunk(a raft.SnapshotAnswer) (raft.Body, []byte) {
 	if a.Err != kerr.None {
 		return a, nil
 	}
 	raw := make([]byte, a.Bytes)
-	f, err := n.cfg.FS.OpenFile(n.snapshotPath(a.ID), os.O_RDONLY, 0)
+	f, err := d.fs.OpenFile(d.path(a.ID), os.O_RDONLY, 0)
 	if err == nil {
 		defer f.Close()
 		_, err = f.ReadAt(raw, a.Position)

@@ -9,10 +9,10 @@ import (
 
 // Vote (52): KIP-595, directory ids of KIP-853, PreVote of KIP-996.
 
-func (n *Node) receiveVote(r *kmsg.VoteRequest) (raft.Body, kmsg.Response) {
+func (w translator) receiveVote(r *kmsg.VoteRequest) (raft.Body, kmsg.Response) {
 	resp := r.ResponseKind().(*kmsg.VoteResponse)
 	switch {
-	case !n.sameCluster(r.ClusterID):
+	case !w.sameCluster(r.ClusterID):
 		resp.ErrorCode = int16(kerr.InconsistentClusterId)
 		return nil, resp
 	case len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 ||
@@ -50,9 +50,9 @@ func respondVote(from RequestInfo, req *kmsg.VoteRequest, a raft.VoteAnswer) kms
 	return resp
 }
 
-func (n *Node) askVote(v raft.VoteRequest) kmsg.Request {
+func (w translator) askVote(v raft.VoteRequest) kmsg.Request {
 	r := kmsg.NewPtrVoteRequest()
-	r.ClusterID, r.VoterID = &n.cfg.ClusterID, int32(v.Voter.Node)
+	r.ClusterID, r.VoterID = &w.clusterID, int32(v.Voter.Node)
 	p := kmsg.NewVoteRequestTopicPartition()
 	p.CandidateEpoch, p.CandidateID, p.CandidateDirectoryID = int32(v.Epoch), int32(v.Candidate.Node), v.Candidate.Dir
 	p.VoterDirectoryID = v.Voter.Dir
@@ -63,7 +63,7 @@ func (n *Node) askVote(v raft.VoteRequest) kmsg.Request {
 	return r
 }
 
-func readVote(r *kmsg.VoteResponse) (raft.Body, kerr.Code) {
+func (w translator) readVote(r *kmsg.VoteResponse) (raft.Body, kerr.Code) {
 	if r.ErrorCode != 0 {
 		return nil, kerr.Code(r.ErrorCode)
 	}
@@ -71,7 +71,7 @@ func readVote(r *kmsg.VoteResponse) (raft.Body, kerr.Code) {
 		return nil, kerr.InvalidRequest
 	}
 	p := r.Topics[0].Partitions[0]
-	hint := hintOf(p.LeaderID, p.LeaderEpoch)
+	hint := w.hint(p.LeaderID, p.LeaderEpoch)
 	for _, e := range r.NodeEndpoints {
 		hint.add(e.NodeID, e.Host, e.Port)
 	}

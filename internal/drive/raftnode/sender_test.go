@@ -128,10 +128,10 @@ func TestAPreVoteDoesNotReachAPeerThatWouldTakeItForAVote(t *testing.T) {
 	close(s.ready) // without a node: any request that arrives would panic
 	pool := transport.NewPool(transport.ClientConfig{ClientID: "raft-client"})
 	defer pool.Close()
-	n := &Node{cfg: Config{ClusterID: "c"}}
+	w := translator{clusterID: "c"}
 	for range 2 { // on a new connection, and on one that is there
 		got := make(chan error, 1)
-		OverTransport(pool, patience).Send(1, hostPort(endpoints(s.port)[0]), n.askVote(raft.VoteRequest{PreVote: true}), func(_ kmsg.Response, err error) { got <- err })
+		OverTransport(pool, patience).Send(1, hostPort(endpoints(s.port)[0]), w.askVote(raft.VoteRequest{PreVote: true}), func(_ kmsg.Response, err error) { got <- err })
 		if err := <-got; !errors.Is(err, ErrUnsupportedVersion) {
 			t.Errorf("got %v", err)
 		}

@@ -27,12 +27,12 @@ func (n *Node) Handle(ctx context.Context, from RequestInfo, req kmsg.Request, r
 	case *kmsg.DescribeQuorumRequest:
 		it = &describeQuorum{req: req, reply: reply}
 	default:
-		body, refusal := n.receive(req)
+		body, refusal := n.wire.receive(req)
 		if refusal != nil {
 			reply(refusal)
 			return
 		}
-		it = received{body, func(a raft.Body, raw []byte) { reply(n.respond(from, req, a, raw)) }}
+		it = received{body, func(a raft.Body, raw []byte) { reply(respond(from, req, a, raw)) }}
 	}
 	select {
 	case n.inbox <- it:
@@ -52,14 +52,14 @@ type received struct {
 	reply func(raft.Body, []byte)
 }
 
-func (r received) run(n *Node) {
-	if n.fault != nil {
-		r.refuse(n)
+func (r received) run(l *loop) {
+	if l.fault != nil {
+		r.refuse(l.n)
 		return
 	}
-	n.lastCall++
-	n.calls[n.lastCall] = r
-	n.step(raft.Received{Call: n.lastCall, Body: r.body})
+	l.lastCall++
+	l.calls[l.lastCall] = r
+	l.step(raft.Received{Call: l.lastCall, Body: r.body})
 }
 
 // refuse answers that this node cannot look at the request any more.
@@ -68,24 +68,24 @@ func (r received) refuse(n *Node) {
 }
 
 // receive translates a request, or gives the response that refuses it.
-func (n *Node) receive(req kmsg.Request) (raft.Body, kmsg.Response) {
+func (w translator) receive(req kmsg.Request) (raft.Body, kmsg.Response) {
 	switch r := req.(type) {
 	case *kmsg.VoteRequest:
-		return n.receiveVote(r)
+		return w.receiveVote(r)
 	case *kmsg.BeginQuorumEpochRequest:
-		return n.receiveBegin(r)
+		return w.receiveBegin(r)
 	case *kmsg.EndQuorumEpochRequest:
-		return n.receiveEnd(r)
+		return w.receiveEnd(r)
 	case *kmsg.FetchRequest:
-		return n.receiveFetch(r)
+		return w.receiveFetch(r)
 	case *kmsg.FetchSnapshotRequest:
-		return n.receiveFetchSnapshot(r)
+		return w.receiveFetchSnapshot(r)
 	}
 	panic(fmt.Sprintf("request %T is not one of the quorum", req))
 }
 
 // respond translates an answer of the core.
-func (n *Node) respond(from RequestInfo, req kmsg.Request, body raft.Body, raw []byte) kmsg.Response {
+func respond(from RequestInfo, req kmsg.Request, body raft.Body, raw []byte) kmsg.Response {
 	switch a := body.(type) {
 	case raft.VoteAnswer:
 		return respondVote(from, req.(*kmsg.VoteRequest), a)
@@ -106,18 +106,14 @@ func (n *Node) unavailable(from RequestInfo, req kmsg.Request) kmsg.Response {
 	if d, ok := req.(*kmsg.DescribeQuorumRequest); ok {
 		return refuseDescribe(d, kerr.BrokerNotAvailable, "the node is stopping")
 	}
-	body, refusal := n.receive(req)
+	body, refusal := n.wire.receive(req)
 	if refusal != nil {
 		return refusal
 	}
-	return n.respond(from, req, refusalOf(body, kerr.BrokerNotAvailable, n.View()), nil)
+	return respond(from, req, refusalOf(body, kerr.BrokerNotAvailable, n.View()), nil)
 }
 
 // refusalOf is an answer that says nothing but an error.
 func refusalOf(body raft.Body, code kerr.Code, v *View) raft.Body {
 	return raft.Refuse(body, code, raft.Hint{Epoch: v.Epoch, Leader: v.Leader, Endpoints: v.LeaderEndpoints})
 }
-
-// sameCluster tells whether a request is meant for our cluster; one that names
-// none is.
-func (n *Node) sameCluster(id *string) bool { return id == nil || *id == n.cfg.ClusterID }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"iter"
 	"os"
-	"path/filepath"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -197,9 +196,4 @@ func (in *batchFile) next(f io.Reader) (batch.Header, []byte, error) {
 		return h, nil, fmt.Errorf("batch at offset %d: %w: checksum", h.BaseOffset, batch.ErrCorrupt)
 	}
 	return h, in.buf, nil
-}
-
-// snapshotPath is where a snapshot of a node's log lies.
-func (n *Node) snapshotPath(id raft.SnapshotID) string {
-	return filepath.Join(n.cfg.Dir, snapshotName(id))
 }

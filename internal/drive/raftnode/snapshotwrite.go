@@ -164,7 +164,7 @@ func (n *Node) CreateSnapshot(id SnapshotID, lastContained int64) (*SnapshotWrit
 	case !s.allowed:
 		return nil, fmt.Errorf("snapshot %s does not stand for committed records of the log", snapshotName(id))
 	}
-	w, err := newSnapshotFile(n.cfg.FS, n.cfg.Dir, id, lastContained, n.nowMs(), s.level, s.voters)
+	w, err := newSnapshotFile(n.cfg.FS, n.cfg.Dir, id, lastContained, n.clock.ms(), s.level, s.voters)
 	if err != nil {
 		return nil, err
 	}
@@ -183,16 +183,16 @@ type shape struct {
 	voters          raft.Voters
 }
 
-func (a *shapeAt) run(n *Node) {
+func (a *shapeAt) run(l *loop) {
 	var s shape
-	latest, ok := n.core.LatestSnapshot()
-	s.exists = ok && latest.ID.EndOffset >= a.id.EndOffset
-	s.allowed = n.core.CanSnapshot(a.id)
-	s.voters, s.level = n.core.At(a.id.EndOffset)
+	latest := l.core.State().LatestSnapshot
+	s.exists = latest.EndOffset > 0 && latest.EndOffset >= a.id.EndOffset
+	s.allowed = l.core.CanSnapshot(a.id)
+	s.voters, s.level = l.core.Shape(a.id.EndOffset)
 	a.reply <- s
 }
 
 // created tells the core of a snapshot of our own.
 type created struct{ snapshot raft.Snapshot }
 
-func (c created) run(n *Node) { n.step(raft.SnapshotCreated{Snapshot: c.snapshot}) }
+func (c created) run(l *loop) { l.step(raft.SnapshotCreated{Snapshot: c.snapshot}) }

@@ -28,31 +28,26 @@ func (n *Node) View() *View { return n.view.Load() }
 
 // show publishes the state after a step: the view, what is committed, who
 // leads, and the next deadline.
-func (n *Node) show(e raft.Effects) {
-	n.stats.deadline = e.Deadline
-	leader, at := n.core.Leader()
-	position := n.core.LogEnd()
+func (l *loop) show(e raft.Effects) {
+	l.deadline = e.Deadline
+	s := l.core.State()
 	v := View{
-		Role: n.core.Role(), Observer: !n.core.IsVoter(), Leader: leader, LeaderEndpoints: at,
-		Epoch: n.core.Election().Epoch, HighWatermark: n.core.HighWatermark(), LogStart: n.core.LogStart(),
-		LogEnd: position.End, LogEndEpoch: position.Epoch, Voters: n.core.Voters(), Level: n.core.Level(),
-		Election: n.core.Election(),
+		Role: s.Role, Observer: !s.Voter, Leader: s.Leader, LeaderEndpoints: s.LeaderEndpoints, Epoch: s.Election.Epoch,
+		HighWatermark: s.HighWatermark, LogStart: s.LogStart, LogEnd: s.Log.End, LogEndEpoch: s.Log.Epoch,
+		Voters: s.Voters, Level: s.Level, Election: s.Election,
 	}
+	n := l.n
 	before := n.view.Load()
 	if before == nil || !v.sameAs(before) {
 		n.view.Store(&v)
-		n.stats.changed(n, before, &v)
+		l.stats.changed(before, &v, l.core.Observers())
 	}
-	if s, ok := n.core.LatestSnapshot(); ok && s.ID.EndOffset > 0 {
-		if old := n.latest.Load(); old == nil || *old != s.ID {
-			n.latest.Store(&s.ID)
+	if id := s.LatestSnapshot; id.EndOffset > 0 {
+		if old := n.latest.Load(); old == nil || *old != id {
+			n.latest.Store(&id)
 		}
 	}
-	after := kafka.NoOffset
-	if start, leads := n.core.EpochStart(); leads {
-		after = start
-	}
-	n.listeners.show(e.Commit, LeaderAndEpoch{Leader: leader, Epoch: v.Epoch}, after)
+	n.listeners.show(e.Commit, LeaderAndEpoch{Leader: s.Leader, Epoch: v.Epoch}, s.EpochStart)
 }
 
 // sameAs compares what changes often; voters and endpoints change with an

@@ -147,18 +147,18 @@ func (w *writer) do(j job) error {
 // synced is the report of a sync; sends that waited for it follow the step.
 type synced struct{ ev raft.Synced }
 
-func (s synced) run(n *Node) {
-	n.step(s.ev)
-	n.release(s.ev.Seq)
+func (s synced) run(l *loop) {
+	l.step(s.ev)
+	l.release(s.ev.Seq)
 }
 
 // failed is the report that the disk failed.
 type failed struct{ err error }
 
-func (f failed) run(n *Node) {
-	n.step(raft.Failed{})
-	n.pending = nil
-	n.fatal(f.err)
+func (f failed) run(l *loop) {
+	l.step(raft.Failed{})
+	l.pending = nil
+	l.fatal(f.err)
 }
 
 // part is a snapshot being downloaded.

@@ -1,0 +1,62 @@
+package raft
+
+import (
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// members is the quorum as this node's log has it: who votes, and whether this
+// node does.
+type members struct {
+	self   kafka.ReplicaKey
+	static Voters // holds while the log has no set
+	log    *logState
+}
+
+// voters is the set in effect: the last one in the log, committed or not, or
+// the static one.
+func (m members) voters() Voters {
+	if last, ok := m.log.voters.last(); ok {
+		return last.Value
+	}
+	return m.static
+}
+
+// level is the kraft.version in effect: 0 or 1.
+func (m members) level() int16 {
+	last, _ := m.log.levels.last()
+	return last.Value
+}
+
+// member tells whether our key is in the voter set.
+func (m members) member() bool { return m.voters().Contains(m.self) }
+
+// alone tells whether we are the only voter.
+func (m members) alone() bool { return len(m.voters()) == 1 && m.member() }
+
+// others calls f for each voter but ourselves.
+func (m members) others(f func(Voter)) {
+	for _, v := range m.voters() {
+		if !v.Key.Matches(m.self) {
+			f(v)
+		}
+	}
+}
+
+// rank is our place among the voters other than a leader, by node id, rotated
+// by the epoch so that the first place goes round (B4).
+func (m members) rank(leader kafka.NodeID, epoch kafka.Epoch) int {
+	var ids []kafka.NodeID
+	for _, v := range m.voters() {
+		if v.Key.Node != leader {
+			ids = append(ids, v.Key.Node)
+		}
+	}
+	i := slices.Index(ids, m.self.Node)
+	if i < 0 {
+		return 0
+	}
+	n := len(ids)
+	return (i + n - int(uint32(epoch)%uint32(n))) % n
+}

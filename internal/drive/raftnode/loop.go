@@ -1,0 +1,108 @@
+package raftnode
+
+import (
+	"context"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/raft"
+)
+
+// loop owns the core and all that belongs to its events. Everyone else reaches
+// it through the inbox, or reads the view, which is replaced whole and never
+// changed.
+type loop struct {
+	n    *Node
+	core *raft.Core
+
+	calls      map[raft.Call]received // requests of peers that wait for an answer
+	lastCall   raft.Call
+	payload    []byte // bytes of the answer being handled
+	proposals  map[uint64]*proposal
+	lastTicket uint64
+	pending    []raft.Pending // sends that wait for a sync
+	deadline   kafka.Instant
+	clean      cleaning
+	stats      stats
+
+	started bool
+	fault   error // the fatal one; from then on the node only refuses
+}
+
+// newLoop makes the core and carries out what its start asks for.
+func newLoop(n *Node, stored raft.Stored) (*loop, error) {
+	core, effects, err := raft.New(n.clock.now(), n.cfg.core(), stored)
+	if err != nil {
+		return nil, err
+	}
+	l := &loop{n: n, core: core, calls: map[raft.Call]received{}, proposals: map[uint64]*proposal{}}
+	l.clean.next = n.clock.now().Add(cleanEvery)
+	l.carryOut(effects)
+	l.started = true
+	return l, l.fault
+}
+
+func (l *loop) run(ctx context.Context) {
+	defer close(l.n.done)
+	timer := time.NewTimer(l.untilDeadline())
+	defer timer.Stop()
+	ask := l.n.stopAsk
+	for !l.leaving() {
+		select {
+		case it := <-l.n.inbox:
+			it.run(l)
+		case <-timer.C:
+			l.step(raft.Passed{})
+		case <-ask:
+			ask = nil
+		case <-ctx.Done():
+			return
+		}
+		l.clean.turn(l)
+		timer.Reset(l.untilDeadline())
+	}
+}
+
+// leaving tells that a node which was asked to stop has done so in good order.
+func (l *loop) leaving() bool {
+	select {
+	case <-l.n.stopAsk:
+		return l.fault != nil || l.core.Finished()
+	default:
+		return false
+	}
+}
+
+func (l *loop) untilDeadline() time.Duration {
+	at := min(l.deadline, l.clean.next)
+	if at == kafka.Never {
+		return time.Hour
+	}
+	return max(at.Sub(l.n.clock.now()), 0)
+}
+
+// fatal makes the node refuse everything from now on.
+func (l *loop) fatal(err error) {
+	if l.fault != nil {
+		return
+	}
+	l.fault = err
+	for _, p := range l.proposals {
+		p.done(kafka.NoOffset, ErrStopped)
+	}
+	clear(l.proposals)
+	if l.started {
+		l.n.cfg.Log.Error("quorum node cannot go on", "dir", l.n.cfg.Dir, "err", err)
+		go l.n.cfg.Fatal(err) // whoever is told may stop this node and wait for it
+	}
+}
+
+// abandon answers who still waits for the loop, which has ended.
+func (l *loop) abandon() {
+	for _, p := range l.proposals {
+		p.done(kafka.NoOffset, ErrStopped)
+	}
+	for _, r := range l.calls {
+		r.refuse(l.n)
+	}
+}
