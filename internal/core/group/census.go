@@ -26,7 +26,7 @@ func (c *Census) Add(o Census) {
 // Census counts the groups of the classic protocol. It looks at each of them.
 func (s *Shard) Census() Census {
 	var c Census
-	for _, g := range s.groups {
+	for _, g := range s.groups { // counting: any order will do
 		c.States[g.state]++
 		c.Offsets += len(g.offsets)
 	}

@@ -90,8 +90,8 @@ type erasure struct {
 func (s *Shard) erase(e *erasure, gone []kafka.TopicPartition) {
 	if e.whole {
 		e.changed = e.g.changed
-		for id := range e.g.pending {
-			s.timers.stop(&e.g.pending[id].session)
+		for _, p := range e.g.pending { // any order leaves the same timers
+			s.timers.stop(&p.session)
 		}
 		clear(e.g.pending)
 		e.g.enter(Dead, s.now)

@@ -32,13 +32,13 @@ func (s *Shard) describe(r *Describe) {
 // list shows all groups, those of other kinds too.
 func (s *Shard) list(r *List) {
 	r.Groups = make([]Listed, 0, len(s.groups)+len(s.foreign))
-	for id, g := range s.groups {
+	for id, g := range s.groups { // any order: sorted below
 		if g.state == Dead || s.isForeign(id) {
 			continue
 		}
 		r.Groups = append(r.Groups, Listed{ID: id, ProtocolType: g.protocolType, State: g.state})
 	}
-	for id, kind := range s.foreign {
+	for id, kind := range s.foreign { // any order: sorted below
 		r.Groups = append(r.Groups, Listed{ID: id, ProtocolType: kind.String(), State: Empty, Type: kind})
 	}
 	slices.SortFunc(r.Groups, func(a, b Listed) int { return cmp.Compare(a.ID, b.ID) })

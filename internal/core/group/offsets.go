@@ -54,7 +54,7 @@ func (g *classic) settle(tp kafka.TopicPartition, o *offset) {
 // partitions are the partitions the group has entries for, sorted.
 func (g *classic) partitions() []kafka.TopicPartition {
 	list := make([]kafka.TopicPartition, 0, len(g.offsets))
-	for tp := range g.offsets {
+	for tp := range g.offsets { // any order: sorted below
 		list = append(list, tp)
 	}
 	slices.SortFunc(list, byTopic)

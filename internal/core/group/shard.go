@@ -133,7 +133,7 @@ func (s *Shard) forget(g *classic) {
 	for _, m := range g.members {
 		s.timers.stop(&m.session)
 	}
-	for _, p := range g.pending {
+	for _, p := range g.pending { // any order leaves the same timers
 		s.timers.stop(&p.session)
 	}
 	delete(s.groups, g.id)
