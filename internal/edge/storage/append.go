@@ -49,7 +49,7 @@ func (l *Log) AppendLeader(b []byte, epoch kafka.Epoch) (Appended, error) {
 	result := Appended{Base: l.end, AppendTime: -1}
 	next, size := l.end, 0
 	for h, bytes := range batch.All(b) {
-		dup, err := l.checkProducer(h, bytes)
+		dup, err := appending{l}.checkProducer(h, bytes)
 		if err != nil {
 			return Appended{}, err
 		}
@@ -67,7 +67,7 @@ func (l *Log) AppendLeader(b []byte, epoch kafka.Epoch) (Appended, error) {
 	}
 	stamp(b, l.end, epoch)
 	result.End = next
-	rolled, err := l.append(b, result.Base, next)
+	rolled, err := appending{l}.append(b, result.Base, next)
 	result.Rolled = rolled
 	return result, err
 }
@@ -88,7 +88,7 @@ func stamp(b []byte, next kafka.Offset, epoch kafka.Epoch) {
 	}
 }
 
-func (l *Log) checkProducer(h batch.Header, b []byte) (verdict, error) {
+func (l appending) checkProducer(h batch.Header, b []byte) (verdict, error) {
 	if !h.HasProducer() {
 		return verdict{}, nil
 	}
@@ -131,7 +131,7 @@ func (l *Log) AppendFollower(b []byte) (Appended, error) {
 	if err := whole(b[size:], size); err != nil || size == 0 {
 		return result, err
 	}
-	rolled, err := l.append(b[:size], result.Base, result.End)
+	rolled, err := appending{l}.append(b[:size], result.Base, result.End)
 	result.Rolled = rolled
 	return result, err
 }
@@ -148,8 +148,11 @@ func whole(rest []byte, before int) error {
 	return nil
 }
 
+// appending is what an append does to a log whose writer is held.
+type appending struct{ *Log }
+
 // append writes whole batches, in order, at the end of the log.
-func (l *Log) append(b []byte, base, end kafka.Offset) (rolled bool, err error) {
+func (l appending) append(b []byte, base, end kafka.Offset) (rolled bool, err error) {
 	maxTime := noTime
 	for h := range batch.All(b) {
 		maxTime = max(maxTime, h.MaxTimestamp)
@@ -197,7 +200,7 @@ type news struct {
 }
 
 // publish makes written batches part of the log for all who read.
-func (l *Log) publish(s *segment, b []byte, base, end kafka.Offset) (n news) {
+func (l appending) publish(s *segment, b []byte, base, end kafka.Offset) (n news) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if base < l.end || end <= base { // asked here, as the arguments of Check are made in any case
@@ -272,39 +275,21 @@ func parseMarker(h batch.Header, b []byte) (marker, bool) {
 const snapshotEvery = 16 << 20
 
 // afterAppend does what is due from time to time.
-func (l *Log) afterAppend(s *segment, bytes int) error {
-	l.sinceSnapshot += int64(bytes)
+func (l appending) afterAppend(s *segment, bytes int) error {
+	l.snapshots.since += int64(bytes)
 	if l.firstDirtyMs == 0 {
 		l.firstDirtyMs = l.nowMs()
 	}
 	if len(s.offsets.pending) >= pendingEntries || len(s.times.pending) >= pendingEntries || s.sinceFlush >= pendingBytes {
-		if err := l.flushIndexes(s); err != nil {
+		if err := s.flushIndexes(); err != nil {
 			return err
 		}
 	}
-	if l.sinceSnapshot >= snapshotEvery {
-		if err := l.snapshot(l.end); err != nil {
+	if l.snapshots.since >= snapshotEvery {
+		if err := l.snapshots.write(l.end, &l.producers, l.segments); err != nil {
 			return err
 		}
 	}
-	return nil
-}
-
-// flushIndexes writes the pending entries of a segment's indexes. The time index
-// comes first: recovery begins to scan at the last offset entry and relies on
-// the time index to cover all that lies before.
-func (l *Log) flushIndexes(s *segment) error {
-	for _, x := range [...]*index{&s.times, &s.offsets} {
-		if err := x.write(x.n, x.pending); err != nil {
-			return err
-		}
-		l.mu.Lock()
-		x.n += len(x.pending)
-		s.indexUnsaved = s.indexUnsaved || len(x.pending) > 0
-		x.pending = nil
-		l.mu.Unlock()
-	}
-	s.sinceFlush = 0
 	return nil
 }
 
@@ -312,7 +297,7 @@ func (l *Log) flushIndexes(s *segment) error {
 // not, go to the active one. Its base is the end of the log, also when the set
 // begins later, so that recovery can tell from a hole between two segments that
 // the end of the first was lost.
-func (l *Log) rollIfDue(size int, end kafka.Offset, maxTime int64) (bool, error) {
+func (l appending) rollIfDue(size int, end kafka.Offset, maxTime int64) (bool, error) {
 	s, cfg := l.active(), l.config()
 	if s.size == 0 && s.fits(end-1) {
 		return false, nil
@@ -329,7 +314,7 @@ func (l *Log) rollIfDue(size int, end kafka.Offset, maxTime int64) (bool, error)
 
 // oldEnough tells whether segment.ms has passed: by the records' time if they
 // have one, else by our clock.
-func (l *Log) oldEnough(s *segment, maxTime int64) (bool, error) {
+func (l appending) oldEnough(s *segment, maxTime int64) (bool, error) {
 	if err := s.loadFirstTime(); err != nil {
 		return false, err
 	}
@@ -353,15 +338,15 @@ func (l *Log) Roll() error {
 	if err := l.usable(); err != nil || l.active().size == 0 {
 		return err
 	}
-	return l.fail("roll", l.roll(l.end))
+	return l.fail("roll", appending{l}.roll(l.end))
 }
 
-func (l *Log) roll(base kafka.Offset) error {
+func (l appending) roll(base kafka.Offset) error {
 	old := l.active()
-	if err := l.finishIndexes(old); err != nil {
+	if err := old.finishIndexes(); err != nil {
 		return err
 	}
-	if err := l.snapshot(base); err != nil {
+	if err := l.snapshots.write(base, &l.producers, l.segments); err != nil {
 		return err
 	}
 	fresh := l.newSegment(base, 0, "")
@@ -382,18 +367,6 @@ func (l *Log) roll(base kafka.Offset) error {
 	l.segments = list
 	l.dirSaved = false
 	return nil
-}
-
-// finishIndexes adds the final entry of the time index and writes what is
-// pending.
-func (l *Log) finishIndexes(s *segment) error {
-	if err := s.loadTimes(); err != nil {
-		return err
-	}
-	l.mu.Lock()
-	s.indexTime()
-	l.mu.Unlock()
-	return l.flushIndexes(s)
 }
 
 // create makes the files of a new segment, empty even where old ones lie.

@@ -57,7 +57,7 @@ func (l *Log) Dirt(cleaned, highWatermark kafka.Offset) (Dirt, error) {
 		d.From = l.start
 	}
 	var err error
-	if d.To, err = l.cleanableEnd(min(stable, l.RecoveryPoint())); err != nil {
+	if d.To, err = (compaction{l}).cleanableEnd(min(stable, l.RecoveryPoint())); err != nil {
 		return Dirt{}, l.readError(err)
 	}
 	for i, s := range l.segments[:len(l.segments)-1] {
@@ -66,7 +66,7 @@ func (l *Log) Dirt(cleaned, highWatermark kafka.Offset) (Dirt, error) {
 			d.Clean += s.size
 		case next <= d.To:
 			d.Dirty += s.size
-			if d.Overdue, err = l.overdue(s, d.Overdue); err != nil {
+			if d.Overdue, err = (compaction{l}).overdue(s, d.Overdue); err != nil {
 				return Dirt{}, l.readError(err)
 			}
 		}
@@ -74,8 +74,11 @@ func (l *Log) Dirt(cleaned, highWatermark kafka.Offset) (Dirt, error) {
 	return d, nil
 }
 
+// compaction is what compacting does to a log.
+type compaction struct{ *Log }
+
 // cleanableEnd is the base of the first segment that must be left alone.
-func (l *Log) cleanableEnd(bound kafka.Offset) (kafka.Offset, error) {
+func (l compaction) cleanableEnd(bound kafka.Offset) (kafka.Offset, error) {
 	youngest := l.nowMs() - l.config().MinCompactionLagMs
 	for i, s := range l.segments[:len(l.segments)-1] {
 		if l.segments[i+1].base > bound {
@@ -91,7 +94,7 @@ func (l *Log) cleanableEnd(bound kafka.Offset) (kafka.Offset, error) {
 	return l.active().base, nil
 }
 
-func (l *Log) overdue(s *segment, already bool) (bool, error) {
+func (l compaction) overdue(s *segment, already bool) (bool, error) {
 	if already {
 		return true, nil
 	}
@@ -118,7 +121,7 @@ type Compactor struct {
 // New segments are written aside, synced, and put in the place of the old ones
 // in steps that a restart can complete or take back, see finishInterrupted.
 func (c *Compactor) Compact(l *Log, d Dirt) (kafka.Offset, error) {
-	sources, err := l.pinned(d.To)
+	sources, err := compaction{l}.pinned(d.To)
 	if err != nil {
 		return d.From, l.readError(err)
 	}
@@ -146,7 +149,7 @@ type source struct {
 }
 
 // pinned takes hold of the segments below an offset.
-func (l *Log) pinned(to kafka.Offset) ([]source, error) {
+func (l compaction) pinned(to kafka.Offset) ([]source, error) {
 	l.shape.RLock()
 	defer l.shape.RUnlock()
 	l.mu.RLock()
@@ -267,7 +270,7 @@ func (r *rewrite) readKeys(s source, from kafka.Offset) error {
 }
 
 // groups puts neighbours together while the sum fits one segment.
-func (l *Log) groups(sources []source, end kafka.Offset) [][]source {
+func (l compaction) groups(sources []source, end kafka.Offset) [][]source {
 	sources = slices.Clone(sources)
 	for len(sources) > 0 && sources[len(sources)-1].base >= end {
 		sources = sources[:len(sources)-1]

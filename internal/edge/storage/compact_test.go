@@ -324,7 +324,7 @@ func TestACompactionGivesWayToATruncation(t *testing.T) {
 	d, err := r.Dirt(0, r.End())
 	must(t, err)
 	c := Compactor{KeyBytes: 1 << 20}
-	sources, err := r.pinned(d.To)
+	sources, err := compaction{r.Log}.pinned(d.To)
 	must(t, err)
 	must(t, r.TruncateTo(1))
 	round, err := c.round(r.Log, sources, d)

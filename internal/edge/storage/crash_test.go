@@ -158,7 +158,7 @@ func checkDerived(t *testing.T, l *Log) {
 	var ps producers
 	var es epochs
 	for _, s := range l.segments {
-		must(t, l.flushIndexes(s))
+		must(t, s.flushIndexes())
 		must(t, s.loadTimes())
 		starts := map[int64]batch.Header{}
 		largest := noTime

@@ -2,12 +2,10 @@ package storage
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -26,12 +24,13 @@ func Open(opt Options) (*Log, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
+	dir := &folder{fs: opt.FS, name: filepath.Clean(opt.Dir)}
 	l := &Log{
-		tp: opt.TP, fs: opt.FS, files: opt.Files, now: opt.Now,
-		folder:     &folder{fs: opt.FS, name: filepath.Clean(opt.Dir)},
-		baseLogger: opt.Logger, onError: opt.OnError, beforeTruncate: opt.BeforeTruncate, expiry: opt.ProducerExpiry,
-		metrics:    opt.Metrics,
-		snapshotAt: kafka.NoOffset,
+		identity: identity{partition: opt.TP, folder: dir, now: opt.Now, baseLogger: opt.Logger},
+		health:   health{tp: opt.TP, onError: opt.OnError},
+		fs:       opt.FS, files: opt.Files, metrics: opt.Metrics,
+		beforeTruncate: opt.BeforeTruncate, expiry: opt.ProducerExpiry,
+		snapshots: snapshots{folder: dir, at: kafka.NoOffset},
 	}
 	l.random.Seed(opt.Seed, uint64(opt.TP.Partition))
 	l.SetConfig(opt.Config)
@@ -50,16 +49,16 @@ func (l *Log) load(opt Options) error {
 	if err := l.fs.MkdirAll(l.folder.path(), 0o755); err != nil {
 		return err
 	}
-	files, err := l.list()
+	files, err := l.folder.list()
 	if err != nil {
 		return err
 	}
 	if l.topicID, err = keepTopicID(l.fs, l.folder.path(), opt.TopicID); err != nil {
 		return err
 	}
-	changed, err := l.finishInterrupted(files)
+	changed, err := l.folder.finishInterrupted(files)
 	if err == nil && changed {
-		files, err = l.list()
+		files, err = l.folder.list()
 	}
 	if err != nil {
 		return err
@@ -92,119 +91,6 @@ func (l *Log) begin(at kafka.Offset) error {
 	return l.CloseIdle()
 }
 
-// found is a file of a segment in the folder.
-type found struct {
-	base   kafka.Offset
-	suffix string
-	size   int64 // of logs and indexes; else 0
-}
-
-func (f found) name() string { return FileName(f.base, f.suffix) }
-
-func (l *Log) list() ([]found, error) {
-	entries, err := l.fs.ReadDir(l.folder.path())
-	if err != nil {
-		return nil, err
-	}
-	var list []found
-	for _, e := range entries {
-		base, suffix, ok := parseFileName(e.Name())
-		if !ok || e.IsDir() {
-			continue
-		}
-		f := found{base: base, suffix: suffix}
-		if suffix == logSuffix || suffix == indexSuffix || suffix == timeIndexSuffix || suffix == logSuffix+swapSuffix {
-			info, err := e.Info()
-			if err != nil {
-				return nil, err
-			}
-			f.size = info.Size()
-		}
-		list = append(list, f)
-	}
-	return list, nil
-}
-
-// finishInterrupted completes or takes back what the endings of names say a
-// crash interrupted:
-//
-//   - .deleted goes;
-//   - .cleaned was not complete and goes, and with it every .swap at or above
-//     the lowest of them, which belongs to the same incomplete result;
-//   - any other .swap is complete and replaces the segments whose range it
-//     covers.
-func (l *Log) finishInterrupted(list []found) (changed bool, err error) {
-	lowest := kafka.Offset(math.MaxInt64)
-	for _, f := range list {
-		if strings.HasSuffix(f.suffix, cleanedSuffix) {
-			lowest = min(lowest, f.base)
-		}
-	}
-	var swaps []found
-	for _, f := range list {
-		swap := strings.HasSuffix(f.suffix, swapSuffix)
-		switch {
-		case swap && f.base < lowest:
-			swaps = append(swaps, f)
-		case swap, strings.HasSuffix(f.suffix, deletedSuffix),
-			strings.HasSuffix(f.suffix, cleanedSuffix), strings.HasSuffix(f.suffix, tmpSuffix):
-			changed = true
-			if err := l.fs.Remove(l.folder.join(f.name())); err != nil {
-				return changed, err
-			}
-		}
-	}
-	if err := l.completeSwaps(list, swaps); err != nil {
-		return changed, err
-	}
-	if changed = changed || len(swaps) > 0; !changed {
-		return false, nil
-	}
-	return true, l.fs.SyncDir(l.folder.path())
-}
-
-func (l *Log) completeSwaps(list, swaps []found) error {
-	for _, f := range swaps {
-		if f.suffix == logSuffix+swapSuffix {
-			if err := l.removeCovered(f, list); err != nil {
-				return err
-			}
-		}
-	}
-	// The log's own name comes last: see segmentSuffixes.
-	slices.SortStableFunc(swaps, func(a, b found) int { return len(b.suffix) - len(a.suffix) })
-	for _, f := range swaps {
-		plain := FileName(f.base, strings.TrimSuffix(f.suffix, swapSuffix))
-		if err := l.fs.Rename(l.folder.join(f.name()), l.folder.join(plain)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// removeCovered removes the segments whose base lies in the range of a swap.
-func (l *Log) removeCovered(swap found, list []found) error {
-	s := l.newSegment(swap.base, swap.size, swapSuffix)
-	defer s.closeIdle()
-	next, err := s.lastOffset()
-	if err != nil {
-		return err
-	}
-	for _, f := range list {
-		covered := f.suffix == logSuffix && f.base >= swap.base && f.base < max(next+1, swap.base+1)
-		if !covered {
-			continue
-		}
-		for _, suffix := range segmentSuffixes {
-			err := l.fs.Remove(l.folder.join(FileName(f.base, suffix)))
-			if err != nil && !isMissing(err) {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // findSegments takes over the log files, in order, and removes index files that
 // have none.
 func (r *recovery) findSegments(list []found) error {
@@ -218,7 +104,7 @@ func (r *recovery) findSegments(list []found) error {
 		i, there := slices.BinarySearchFunc(r.segments, f.base, func(s *segment, o kafka.Offset) int { return cmp.Compare(s.base, o) })
 		switch {
 		case f.suffix == snapshotSuffix:
-			r.snapshots = append(r.snapshots, f.base)
+			r.found = append(r.found, f.base)
 		case f.suffix == indexSuffix && there:
 			r.indexes[i].offsets = f.size
 		case f.suffix == timeIndexSuffix && there:
@@ -230,20 +116,4 @@ func (r *recovery) findSegments(list []found) error {
 		}
 	}
 	return nil
-}
-
-// dropLater removes the segments behind index i: what follows a hole in the log
-// cannot be trusted to follow.
-func (l *Log) dropLater(i int) error {
-	if i+1 >= len(l.segments) {
-		return nil
-	}
-	l.logger().Warn("dropped segments behind a damaged one",
-		"from", int64(l.segments[i+1].base), "count", len(l.segments)-i-1)
-	var errs []error
-	for _, s := range slices.Backward(l.segments[i+1:]) {
-		errs = append(errs, s.remove())
-	}
-	l.segments = l.segments[:i+1]
-	return errors.Join(errs...)
 }

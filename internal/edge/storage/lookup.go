@@ -1,9 +1,6 @@
 package storage
 
 import (
-	"errors"
-	"slices"
-
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 )
@@ -30,11 +27,11 @@ func (l *Log) OffsetForTimestamp(ts int64, below kafka.Offset) (found TimeOffset
 		if s.maxTime < ts {
 			continue
 		}
-		from, err := l.timeFloor(s, ts)
+		from, err := s.timeFloor(ts)
 		if err != nil {
 			return TimeOffset{}, false, l.readError(err)
 		}
-		found, ok, err = l.firstRecord(s, from, func(r batch.Record) bool { return r.Timestamp >= ts && r.Offset >= l.start })
+		found, ok, err = s.firstRecord(from, l.config().MaxDecompressedMessageBytes, func(r batch.Record) bool { return r.Timestamp >= ts && r.Offset >= l.start })
 		if err != nil || ok {
 			return found, ok && found.Offset < below, l.readError(err)
 		}
@@ -59,64 +56,12 @@ func (l *Log) MaxTimestampOffset() (found TimeOffset, ok bool, err error) {
 	if best == nil {
 		return TimeOffset{}, false, nil
 	}
-	from, err := l.timeFloor(best, best.maxTime)
+	from, err := best.timeFloor(best.maxTime)
 	if err != nil {
 		return TimeOffset{}, false, l.readError(err)
 	}
-	found, ok, err = l.firstRecord(best, from, func(r batch.Record) bool { return r.Timestamp >= best.maxTime && r.Offset >= l.start })
+	found, ok, err = best.firstRecord(from, l.config().MaxDecompressedMessageBytes, func(r batch.Record) bool { return r.Timestamp >= best.maxTime && r.Offset >= l.start })
 	return found, ok, l.readError(err)
-}
-
-// timeFloor is a position before which no record has a timestamp of at least ts.
-func (l *Log) timeFloor(s *segment, ts int64) (int64, error) {
-	e, ok, err := s.times.view().belowTime(ts)
-	if err != nil || !ok {
-		return 0, err
-	}
-	at, err := l.floor(s.offsets.view(), e.offset, s.size)
-	return at.pos, err
-}
-
-// firstRecord finds the first record that is wanted, from a position on.
-func (l *Log) firstRecord(s *segment, pos int64, want func(batch.Record) bool) (found TimeOffset, ok bool, err error) {
-	var failed error
-	d := batch.NewDecoder(l.config().MaxDecompressedMessageBytes)
-	_, err = s.scan(pos, s.size, false, func(h batch.Header, pos int64, _ []byte) bool {
-		if !want(batch.Record{Offset: h.Last(), Timestamp: h.MaxTimestamp}) {
-			return true
-		}
-		var b []byte
-		if b, failed = s.read(pos, h.Size()); failed != nil {
-			return false
-		}
-		for r, err := range d.Records(b) {
-			if err != nil {
-				failed = errTorn
-				return false
-			}
-			if want(r) {
-				found, ok = TimeOffset{r.Offset, r.Timestamp, h.LeaderEpoch}, true
-				return false
-			}
-		}
-		return true
-	})
-	return found, ok, errors.Join(err, failed)
-}
-
-// LastStable is the last stable offset under a high watermark: the first offset
-// of a transaction that is open, or not yet replicated to its end, or the high
-// watermark itself.
-func (l *Log) LastStable(highWatermark kafka.Offset) kafka.Offset {
-	l.mu.RLock()
-	idle := len(l.producers.open) == 0 && len(l.producers.undecided) == 0
-	l.mu.RUnlock()
-	if idle {
-		return highWatermark
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.producers.stableBelow(highWatermark)
 }
 
 // AbortedTxns gives the aborted transactions that a reader of committed records
@@ -143,37 +88,4 @@ func (l *Log) AbortedTxns(from, to kafka.Offset) ([]AbortedTxn, error) {
 		}
 	}
 	return out, nil
-}
-
-// Producer is what the log knows of one producer, for DescribeProducers.
-type Producer struct {
-	ID               kafka.ProducerID
-	Epoch            int16
-	LastSequence     int32 // -1 none
-	LastTimestamp    int64
-	CoordinatorEpoch int32        // -1 none
-	TxnStart         kafka.Offset // NoOffset without an open transaction
-}
-
-// ProducerCount is how many producers are remembered.
-func (l *Log) ProducerCount() int {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return len(l.producers.byID)
-}
-
-// Producers lists the active producers in the order of their ids.
-func (l *Log) Producers() []Producer {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	list := make([]Producer, 0, len(l.producers.byID))
-	for id, p := range l.producers.byID {
-		last, ok := p.lastBatch()
-		if !ok {
-			last.last = batch.NoSequence
-		}
-		list = append(list, Producer{id, p.epoch, last.last, p.lastTime, p.coordinator, p.txnFirst})
-	}
-	slices.SortFunc(list, func(a, b Producer) int { return int(min(max(a.ID-b.ID, -1), 1)) })
-	return list
 }

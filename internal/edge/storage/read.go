@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 
-	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/vfs"
@@ -58,6 +57,7 @@ func (l *Log) Read(from kafka.Offset, maxBytes int, below kafka.Offset, atLeastO
 	defer l.shape.RUnlock()
 	l.mu.RLock()
 	start, end, list := l.start, l.end, l.segments
+	size := l.active().size // that of end: more may be appended while we look
 	l.mu.RUnlock()
 	if from < start || from > end {
 		return Slice{}, kerr.Errorf(kerr.OffsetOutOfRange, "offset %d is outside of [%d, %d]", from, start, end)
@@ -66,9 +66,13 @@ func (l *Log) Read(from kafka.Offset, maxBytes int, below kafka.Offset, atLeastO
 		return Slice{}, nil
 	}
 	for i := holder(list, from); i < len(list) && list[i].base < below; i++ {
-		s, err := l.readSegment(list[i], from, maxBytes, below, atLeastOne)
-		if err != nil || s.Len > 0 || s.pinned != nil {
-			return s, err
+		stop := unknownStop
+		if below == end && i == len(list)-1 {
+			stop = size
+		}
+		s, err := list[i].slice(from, maxBytes, below, stop, atLeastOne)
+		if err != nil || s.Len > 0 {
+			return s, l.readError(err)
 		}
 		// Compaction has removed all behind from in this segment.
 	}
@@ -84,20 +88,26 @@ func holder(list []*segment, o kafka.Offset) int {
 	return max(i-1, 0)
 }
 
-func (l *Log) readSegment(s *segment, from kafka.Offset, maxBytes int, below kafka.Offset, atLeastOne bool) (Slice, error) {
-	pos, size, err := l.locate(s, from)
+// unknownStop stands for the position of a bound that has to be looked up.
+const unknownStop int64 = -1
+
+// slice finds the batches of one segment, see Read. stop is where the batches
+// below the bound end.
+func (s *segment) slice(from kafka.Offset, maxBytes int, below kafka.Offset, stop int64, atLeastOne bool) (Slice, error) {
+	pos, size, err := s.locate(from)
 	if err != nil || pos == size {
-		return Slice{}, l.readError(err)
+		return Slice{}, err
 	}
-	stop, err := l.stopBefore(s, below, size)
-	if err != nil {
-		return Slice{}, l.readError(err)
+	if stop == unknownStop {
+		if stop, _, err = s.locate(below); err != nil {
+			return Slice{}, err
+		}
 	}
 	n := min(stop-pos, int64(maxBytes))
 	if n < stop-pos && atLeastOne {
-		first, err := l.firstSize(s, pos, size)
+		first, err := s.batchSize(pos, size)
 		if err != nil {
-			return Slice{}, l.readError(err)
+			return Slice{}, err
 		}
 		n = max(n, min(first, stop-pos))
 	}
@@ -106,74 +116,7 @@ func (l *Log) readSegment(s *segment, from kafka.Offset, maxBytes int, below kaf
 	}
 	f, err := s.log.pin(pos + n)
 	if err != nil {
-		return Slice{}, l.readError(err)
+		return Slice{}, err
 	}
 	return Slice{File: f, Off: pos, Len: n, pinned: s.log}, nil
-}
-
-// stopBefore is where the batches end that lie wholly below an offset.
-func (l *Log) stopBefore(s *segment, below kafka.Offset, size int64) (int64, error) {
-	l.mu.RLock()
-	atEnd := below >= l.end && s == l.active()
-	l.mu.RUnlock()
-	if atEnd {
-		return size, nil
-	}
-	stop, _, err := l.locate(s, below)
-	return min(stop, size), err
-}
-
-// locate finds the position of the first batch whose last offset is at or above
-// an offset, and the size of the segment as of then; the position is the size
-// when there is none.
-func (l *Log) locate(s *segment, o kafka.Offset) (pos, size int64, err error) {
-	l.mu.RLock()
-	size = s.size
-	near, exact := s.marks.floor(o)
-	v := s.offsets.view()
-	l.mu.RUnlock()
-	if exact && near.offset == o {
-		return near.pos, size, nil
-	}
-	if !exact || near.pos > size {
-		near, err = l.floor(v, o, size)
-		if err != nil {
-			return 0, size, err
-		}
-	}
-	pos, err = s.scan(near.pos, size, false, func(h batch.Header, _ int64, _ []byte) bool { return h.Last() < o })
-	return pos, size, err
-}
-
-// floor looks in the offset index for where to begin. An entry says that the
-// batch at its position ends with its offset, so the batch that holds a larger
-// offset lies behind it.
-func (l *Log) floor(v view, o kafka.Offset, size int64) (entry, error) {
-	e, ok, err := v.floorOffset(o)
-	if err != nil || !ok || e.pos < 0 || e.pos >= size {
-		return entry{}, err
-	}
-	return e, nil
-}
-
-func (l *Log) firstSize(s *segment, pos, size int64) (int64, error) {
-	n := int64(0)
-	_, err := s.scan(pos, size, false, func(h batch.Header, _ int64, _ []byte) bool {
-		n = int64(h.Size())
-		return false
-	})
-	return n, err
-}
-
-// readError makes a failed read answer with KAFKA_STORAGE_ERROR, or with
-// CORRUPT_MESSAGE when what was read is no batch. A disk that cannot be read
-// fails the log as one that cannot be written.
-func (l *Log) readError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, errTorn):
-		return kerr.Errorf(kerr.CorruptMessage, "the log of %s-%d holds bytes that are no batch", l.tp.Topic, l.tp.Partition)
-	}
-	return l.fail("read", err)
 }

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"math"
 	"os"
+	"slices"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -22,9 +23,9 @@ func isMissing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 // above is validated by its checksums, and its indexes are built again.
 type recovery struct {
 	*Log
-	opt       Options
-	indexes   []indexSizes   // of the segments
-	snapshots []kafka.Offset // of producers, in order
+	opt     Options
+	indexes []indexSizes   // of the segments
+	found   []kafka.Offset // of producers, in order
 	// replayFrom is the first offset whose transaction index entries are gone.
 	replayFrom kafka.Offset
 	epochsGone bool // the epoch file is missing or damaged
@@ -57,7 +58,7 @@ func (r *recovery) run() error {
 	r.markUnsynced()
 	if r.start > r.end {
 		r.logger().Warn("the log ends below its start and begins anew there", "end", int64(r.end), "start", int64(r.start))
-		return r.restart(r.start)
+		return truncation{r.Log}.restart(r.start)
 	}
 	return r.settleEpochsAndProducers()
 }
@@ -173,7 +174,7 @@ func (r *recovery) scanAll(s *segment) (whole bool, err error) {
 	if s != r.active() || !whole {
 		s.indexTime()
 	}
-	return whole, r.flushIndexes(s)
+	return whole, s.flushIndexes()
 }
 
 // scan reads the batches of a segment from a position on, learns their epochs,
@@ -195,7 +196,7 @@ func (r *recovery) scan(s *segment, from int64, took func(batch.Header, int64)) 
 		r.end = h.End()
 		r.epochs.assign(h.LeaderEpoch, h.BaseOffset)
 		if len(s.offsets.pending) >= pendingEntries {
-			failed = r.flushIndexes(s)
+			failed = s.flushIndexes()
 		}
 		return failed == nil
 	})
@@ -260,11 +261,11 @@ func (r *recovery) settleEpochsAndProducers() error {
 			return err
 		}
 	}
-	err := r.reloadProducersFrom(r.snapshots, min(r.end, r.replayFrom))
+	err := truncation{r.Log}.reloadProducersFrom(r.found, min(r.end, r.replayFrom))
 	if errors.Is(err, errTorn) {
 		return r.again()
 	}
-	r.snapshotSaved = r.opt.Clean
+	r.snapshots.saved = r.opt.Clean
 	return err
 }
 
@@ -278,23 +279,26 @@ func (r *recovery) again() error {
 	return all.run()
 }
 
-// lastOffset is the last offset that a segment holds, or base - 1.
-func (s *segment) lastOffset() (kafka.Offset, error) {
-	last := s.base - 1
-	_, err := s.scan(0, s.size, false, func(h batch.Header, _ int64, _ []byte) bool {
-		last = h.Last()
-		return true
-	})
-	if errors.Is(err, errTorn) {
-		err = nil
-	}
-	return last, err
-}
-
 // removeIfThere removes a file that may be missing.
 func removeIfThere(f vfs.FS, name string) error {
 	if err := f.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
 	return nil
+}
+
+// dropLater removes the segments behind index i: what follows a hole in the log
+// cannot be trusted to follow.
+func (r *recovery) dropLater(i int) error {
+	if i+1 >= len(r.segments) {
+		return nil
+	}
+	r.logger().Warn("dropped segments behind a damaged one",
+		"from", int64(r.segments[i+1].base), "count", len(r.segments)-i-1)
+	var errs []error
+	for _, s := range slices.Backward(r.segments[i+1:]) {
+		errs = append(errs, s.remove())
+	}
+	r.segments = r.segments[:i+1]
+	return errors.Join(errs...)
 }

@@ -17,22 +17,26 @@ func (l *Log) DeleteOld(highWatermark kafka.Offset) (int64, error) {
 	if err := l.usable(); err != nil {
 		return 0, err
 	}
-	n, err := l.countOld(highWatermark)
+	n, err := retention{l}.countOld(highWatermark)
 	if err != nil || n == 0 {
 		return 0, l.fail("retention", err)
 	}
 	if n == len(l.segments) {
-		if err := l.roll(l.end); err != nil {
+		if err := (appending{l}).roll(l.end); err != nil {
 			return 0, l.fail("retention", err)
 		}
 	}
-	bytes, err := l.deleteFirst(n)
+	bytes, err := retention{l}.deleteFirst(n)
 	return bytes, l.fail("retention", err)
 }
 
+// retention is what the removal of old segments does to a log whose writer is
+// held.
+type retention struct{ *Log }
+
 // countOld is how many segments at the front are to go. The active one goes
 // only when it holds something.
-func (l *Log) countOld(highWatermark kafka.Offset) (int, error) {
+func (l retention) countOld(highWatermark kafka.Offset) (int, error) {
 	cfg := l.config()
 	excess := l.Size() - cfg.RetentionBytes
 	for i, s := range l.segments {
@@ -62,17 +66,17 @@ func (l *Log) countOld(highWatermark kafka.Offset) (int, error) {
 	return len(l.segments), nil
 }
 
-func (l *Log) expired(s *segment) (bool, error) {
-	retention := l.config().RetentionMs
-	if retention < 0 {
+func (l retention) expired(s *segment) (bool, error) {
+	most := l.config().RetentionMs
+	if most < 0 {
 		return false, nil
 	}
 	largest, err := s.largestTime()
-	return err == nil && l.nowMs()-largest > retention, err
+	return err == nil && l.nowMs()-largest > most, err
 }
 
 // deleteFirst takes the first n segments out of the log.
-func (l *Log) deleteFirst(n int) (bytes int64, err error) {
+func (l retention) deleteFirst(n int) (bytes int64, err error) {
 	gone := l.segments[:n]
 	rest := slices.Clone(l.segments[n:])
 	if err := l.raiseStart(rest[0].base); err != nil {
@@ -92,15 +96,15 @@ func (l *Log) deleteFirst(n int) (bytes int64, err error) {
 	l.shape.Unlock()
 	l.size.Add(-bytes)
 	for _, s := range gone {
-		if err == nil && s.base != l.snapshotAt {
-			err = l.removeSnapshot(s.base)
+		if err == nil && s.base != l.snapshots.at {
+			err = l.snapshots.remove(s.base)
 		}
 	}
 	return bytes, err
 }
 
 // doom renames a segment's files, to be removed after a delay.
-func (l *Log) doom(s *segment) error {
+func (l retention) doom(s *segment) error {
 	l.doomed = append(l.doomed, doomed{s, l.nowMs() + l.config().FileDeleteDelayMs})
 	return s.rename(deletedSuffix)
 }

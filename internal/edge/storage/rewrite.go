@@ -30,7 +30,7 @@ type rewrite struct {
 const writeAside = 1 << 20
 
 func (r *rewrite) rewriteAll(sources []source) error {
-	for _, group := range r.log.groups(sources, r.end) {
+	for _, group := range (compaction{r.log}).groups(sources, r.end) {
 		if err := r.rewriteGroup(group); err != nil {
 			return err
 		}
@@ -39,13 +39,13 @@ func (r *rewrite) rewriteAll(sources []source) error {
 }
 
 func (r *rewrite) rewriteGroup(group []source) error {
-	r.dst, r.kept, r.out = r.log.aside(group[0].base), nil, r.out[:0]
+	r.dst, r.kept, r.out = compaction{r.log}.aside(group[0].base), nil, r.out[:0]
 	if err := create(r.dst); err != nil {
 		return err
 	}
 	err := r.fill(group)
 	if err == nil {
-		err = r.log.swap(group, r.dst)
+		err = compaction{r.log}.swap(group, r.dst)
 	}
 	if err != nil && r.log.Err() == nil {
 		_ = r.dst.remove() // else the next start does it
@@ -54,7 +54,7 @@ func (r *rewrite) rewriteGroup(group []source) error {
 }
 
 // aside makes a segment that the cleaner writes.
-func (l *Log) aside(base kafka.Offset) *segment {
+func (l compaction) aside(base kafka.Offset) *segment {
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	s := l.newSegment(base, 0, cleanedSuffix)
@@ -71,7 +71,7 @@ func (r *rewrite) fill(group []source) error {
 	if err := r.flush(); err != nil {
 		return err
 	}
-	if err := r.log.finishIndexes(r.dst); err != nil {
+	if err := r.dst.finishIndexes(); err != nil {
 		return err
 	}
 	if len(r.kept) > 0 {
@@ -215,12 +215,6 @@ func (r *rewrite) emptied(h batch.Header) {
 	}
 }
 
-func (l *Log) isLastOfProducer(h batch.Header) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.producers.isLastBatch(h)
-}
-
 // rebuild writes a batch with some of its records.
 func (r *rewrite) rebuild(h batch.Header, b []byte, horizon int64, set bool, keeps func(batch.Record) bool) error {
 	opt := batch.Options{
@@ -267,11 +261,11 @@ func (r *rewrite) flush() error {
 		pos += int64(len(b))
 	}
 	r.out = r.out[:0]
-	return r.log.flushIndexes(r.dst)
+	return r.dst.flushIndexes()
 }
 
 // swap puts a finished segment in the place of its sources.
-func (l *Log) swap(group []source, dst *segment) error {
+func (l compaction) swap(group []source, dst *segment) error {
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usable(); err != nil {
@@ -295,7 +289,7 @@ func (l *Log) swap(group []source, dst *segment) error {
 	size := dst.size
 	for _, s := range old {
 		size -= s.size
-		if err := l.doom(s); err != nil {
+		if err := (retention{l.Log}).doom(s); err != nil {
 			return err
 		}
 	}
@@ -308,8 +302,8 @@ func (l *Log) swap(group []source, dst *segment) error {
 	l.mu.Unlock()
 	l.size.Add(size)
 	for _, s := range old[1:] {
-		if s.base != l.snapshotAt {
-			if err := l.removeSnapshot(s.base); err != nil {
+		if s.base != l.snapshots.at {
+			if err := l.snapshots.remove(s.base); err != nil {
 				return err
 			}
 		}
@@ -318,7 +312,7 @@ func (l *Log) swap(group []source, dst *segment) error {
 }
 
 // unchanged tells whether the segments are still those that were read.
-func (l *Log) unchanged(group []source, at int) bool {
+func (l compaction) unchanged(group []source, at int) bool {
 	if at+len(group) >= len(l.segments) {
 		return false
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"sync"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -16,6 +17,7 @@ const noTime int64 = -1
 // segment is one log file with its indexes. Its fields are guarded by the log's
 // mu; the writer alone changes them, so it may read them without.
 type segment struct {
+	mu   *sync.RWMutex // the log's
 	base kafka.Offset
 	log  *file
 	size int64 // bytes of whole batches; what lies behind is not published
@@ -74,7 +76,7 @@ func (m *marks) floor(o kafka.Offset) (entry, bool) {
 
 func (l *Log) newSegment(base kafka.Offset, size int64, suffix string) *segment {
 	s := &segment{
-		base: base, size: size,
+		mu: &l.mu, base: base, size: size,
 		log:       l.files.file(l.folder, base, logSuffix+suffix),
 		maxTime:   noTime,
 		maxTimeAt: base,
@@ -296,4 +298,53 @@ func (s *segment) closeIdle() error {
 		errs = append(errs, f.closeIdle())
 	}
 	return errors.Join(errs...)
+}
+
+// flushIndexes writes the pending entries of a segment's indexes. The time index
+// comes first: recovery begins to scan at the last offset entry and relies on
+// the time index to cover all that lies before.
+func (s *segment) flushIndexes() error {
+	for _, x := range [...]*index{&s.times, &s.offsets} {
+		if err := x.write(x.n, x.pending); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		x.n += len(x.pending)
+		s.indexUnsaved = s.indexUnsaved || len(x.pending) > 0
+		x.pending = nil
+		s.mu.Unlock()
+	}
+	s.sinceFlush = 0
+	return nil
+}
+
+// finishIndexes adds the final entry of the time index and writes what is
+// pending.
+func (s *segment) finishIndexes() error {
+	if err := s.loadTimes(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.indexTime()
+	s.mu.Unlock()
+	return s.flushIndexes()
+}
+
+// syncIndexes makes the indexes of a segment durable, unless they are.
+func (s *segment) syncIndexes() error {
+	s.mu.Lock()
+	due := s.indexUnsaved
+	s.indexUnsaved = false
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	if err := errors.Join(syncFile(s.offsets.file), syncFile(s.times.file)); err != nil {
+		return err
+	}
+	list, err := s.aborted.all()
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	return syncFile(s.aborted.file)
 }

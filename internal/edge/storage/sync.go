@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -20,7 +19,7 @@ func (l *Log) Sync() (kafka.Offset, error) {
 	if l.failure.Load() != nil {
 		return l.RecoveryPoint(), ErrFailed
 	}
-	synced, err := l.sync(false)
+	synced, err := flushing{l}.sync(false)
 	return synced, l.fail("sync", err)
 }
 
@@ -36,9 +35,12 @@ func (l *Log) SyncSealed() error {
 	if !due {
 		return nil
 	}
-	_, err := l.sync(true)
+	_, err := flushing{l}.sync(true)
 	return l.fail("sync", err)
 }
+
+// flushing is what a sync does to a log.
+type flushing struct{ *Log }
 
 // work is what one sync has to do.
 type work struct {
@@ -54,7 +56,7 @@ type work struct {
 // then the epoch history and the folder, and only then does the recovery point
 // rise. The active segment's indexes stay unsynced, because a loss of power
 // makes recovery build them again; those of older segments are synced once.
-func (l *Log) sync(sealed bool) (kafka.Offset, error) {
+func (l flushing) sync(sealed bool) (kafka.Offset, error) {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	w := l.plan(sealed)
@@ -65,7 +67,7 @@ func (l *Log) sync(sealed bool) (kafka.Offset, error) {
 	for _, s := range w.segments {
 		err := syncFile(s.log)
 		if err == nil && !l.isActive(s) {
-			err = l.syncIndexes(s)
+			err = s.syncIndexes()
 		}
 		if err != nil {
 			return l.RecoveryPoint(), err
@@ -91,7 +93,7 @@ func (l *Log) sync(sealed bool) (kafka.Offset, error) {
 
 // saveBirth makes a new log's topic id and its folder's entry durable: without
 // them its records would belong to nobody.
-func (l *Log) saveBirth() error {
+func (l flushing) saveBirth() error {
 	if !l.topicID.IsZero() {
 		f, err := l.fs.OpenFile(l.folder.join(PartitionMetadataFile), os.O_RDWR, 0)
 		if err != nil {
@@ -108,15 +110,9 @@ func (l *Log) saveBirth() error {
 	return l.fs.SyncDir(filepath.Dir(l.folder.path()))
 }
 
-func (l *Log) isActive(s *segment) bool {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	return l.active() == s
-}
-
 // plan takes over what is unsynced. Marks are taken off before the work is
 // done: a byte that is written meanwhile sets them again.
-func (l *Log) plan(sealed bool) work {
+func (l flushing) plan(sealed bool) work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	w := work{end: l.end, epochs: !l.epochsSaved, dir: !l.dirSaved, born: !l.bornSaved}
@@ -134,30 +130,11 @@ func (l *Log) plan(sealed bool) work {
 	return w
 }
 
-func (l *Log) synced(w work) kafka.Offset {
+func (l flushing) synced(w work) kafka.Offset {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recovery = max(l.recovery, w.end)
 	return l.recovery
-}
-
-// syncIndexes makes the indexes of a segment durable, unless they are.
-func (l *Log) syncIndexes(s *segment) error {
-	l.mu.Lock()
-	due := s.indexUnsaved
-	s.indexUnsaved = false
-	l.mu.Unlock()
-	if !due {
-		return nil
-	}
-	if err := errors.Join(syncFile(s.offsets.file), syncFile(s.times.file)); err != nil {
-		return err
-	}
-	list, err := s.aborted.all()
-	if err != nil || len(list) == 0 {
-		return err
-	}
-	return syncFile(s.aborted.file)
 }
 
 func syncFile(f *file) error {
@@ -222,135 +199,4 @@ func (l *Log) BecomeLeader(epoch kafka.Epoch) error {
 		return nil
 	}
 	return l.fail("write epochs", l.writeEpochs(false))
-}
-
-// snapshot writes the producer state before an offset. It is not synced: its
-// checksum tells a torn one, and it can be made again from the log. Of older
-// snapshots only those at the base of a segment stay.
-func (l *Log) snapshot(at kafka.Offset) error {
-	if err := vfs.ReplaceFile(l.fs, l.folder.join(FileName(at, snapshotSuffix)), l.producers.encode()); err != nil {
-		return err
-	}
-	old := l.snapshotAt
-	l.snapshotAt, l.snapshotSaved, l.sinceSnapshot = at, false, 0
-	stray := old >= 0 && old != at && !slices.ContainsFunc(l.segments, func(s *segment) bool { return s.base == old })
-	if !stray {
-		return nil
-	}
-	return l.removeSnapshot(old)
-}
-
-func (l *Log) removeSnapshot(at kafka.Offset) error {
-	err := l.fs.Remove(l.folder.join(FileName(at, snapshotSuffix)))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// Tick does what is due from time to time: it writes pending index entries of a
-// log that has fallen idle, forgets expired producers, removes files whose
-// delay has passed, and syncs segments that were rolled, or all when flush.ms
-// says so.
-func (l *Log) Tick() error {
-	l.writer.Lock()
-	err := l.tick()
-	l.writer.Unlock()
-	if err != nil {
-		return l.fail("tick", err)
-	}
-	if err := l.SyncSealed(); err != nil {
-		return err
-	}
-	return l.SyncDue()
-}
-
-func (l *Log) tick() error {
-	if l.usable() != nil {
-		return nil
-	}
-	if l.expiry > 0 {
-		l.mu.Lock()
-		l.producers.expire(l.nowMs(), l.expiry.Milliseconds())
-		l.mu.Unlock()
-	}
-	if err := l.flushIndexes(l.active()); err != nil {
-		return err
-	}
-	return l.purge(false)
-}
-
-// purge removes files that were renamed to .deleted, those whose delay has
-// passed or all.
-func (l *Log) purge(all bool) error {
-	now := l.nowMs()
-	var errs []error
-	l.doomed = slices.DeleteFunc(l.doomed, func(d doomed) bool {
-		if !all && now < d.atMs {
-			return false
-		}
-		errs = append(errs, d.segment.remove())
-		return true
-	})
-	return errors.Join(errs...)
-}
-
-// Close writes what is pending and, if asked to sync, makes all of it durable:
-// then a clean shutdown may be claimed. A failed log is closed without.
-func (l *Log) Close(sync bool) error {
-	l.writer.Lock()
-	defer l.writer.Unlock()
-	if l.closed {
-		return nil
-	}
-	err := l.usable()
-	if err == nil {
-		err = l.fail("close", l.finish(sync))
-	}
-	l.closed = true
-	for _, s := range l.segments {
-		for _, f := range s.files() {
-			err = errors.Join(err, f.retire())
-		}
-	}
-	return err
-}
-
-func (l *Log) finish(sync bool) error {
-	if err := l.finishIndexes(l.active()); err != nil {
-		return err
-	}
-	if l.end > l.snapshotAt && l.end > 0 {
-		if err := l.snapshot(l.end); err != nil {
-			return err
-		}
-	}
-	if err := l.purge(true); err != nil {
-		return err
-	}
-	if !sync {
-		return nil
-	}
-	if _, err := l.sync(false); err != nil {
-		return err
-	}
-	// Unlike after a crash nothing will be built again: the active segment's
-	// indexes and the snapshot count too.
-	if err := l.syncIndexes(l.active()); err != nil || l.snapshotSaved || l.snapshotAt < 0 {
-		return err
-	}
-	return vfs.WriteFileAtomic(l.fs, l.folder.join(FileName(l.snapshotAt, snapshotSuffix)), l.producers.encode())
-}
-
-// CloseIdle closes the files of a log that nobody uses at present; they are
-// opened again when needed.
-func (l *Log) CloseIdle() error {
-	l.mu.RLock()
-	list := l.segments
-	l.mu.RUnlock()
-	var errs []error
-	for _, s := range list {
-		errs = append(errs, s.closeIdle())
-	}
-	return errors.Join(errs...)
 }

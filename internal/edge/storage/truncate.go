@@ -6,11 +6,11 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
-	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // TruncateTo drops every batch that reaches to or above end, and makes that
@@ -25,9 +25,9 @@ func (l *Log) TruncateTo(end kafka.Offset) error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
 	if end <= l.segments[0].base {
-		return l.fail("truncate", l.restart(end))
+		return l.fail("truncate", truncation{l}.restart(end))
 	}
-	return l.fail("truncate", l.truncate(end))
+	return l.fail("truncate", truncation{l}.truncate(end))
 }
 
 // TruncateFullyAndStartAt drops all records; the log then starts and ends at an
@@ -40,12 +40,16 @@ func (l *Log) TruncateFullyAndStartAt(o kafka.Offset) error {
 	}
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
-	return l.fail("truncate", l.restart(o))
+	return l.fail("truncate", truncation{l}.restart(o))
 }
+
+// truncation is what a truncation does to a log whose writer and syncing are
+// held.
+type truncation struct{ *Log }
 
 // lower lets the recovery point fall before the bytes above it go. syncing is
 // held, so that no sync raises it again meanwhile.
-func (l *Log) lower(to kafka.Offset) error {
+func (l truncation) lower(to kafka.Offset) error {
 	l.mu.Lock()
 	falls := to < l.recovery
 	l.recovery = min(l.recovery, to)
@@ -56,7 +60,7 @@ func (l *Log) lower(to kafka.Offset) error {
 	return l.beforeTruncate(to)
 }
 
-func (l *Log) truncate(end kafka.Offset) error {
+func (l truncation) truncate(end kafka.Offset) error {
 	if err := l.lower(end); err != nil {
 		return err
 	}
@@ -88,7 +92,7 @@ func (l *Log) truncate(end kafka.Offset) error {
 // settle brings what lies beside the segments in line with a truncated log, and
 // makes all of it durable before anything is appended: a snapshot or an epoch
 // of the lost records must not come back after a crash.
-func (l *Log) settle() error {
+func (l truncation) settle() error {
 	if err := l.reloadProducers(); err != nil {
 		return err
 	}
@@ -100,7 +104,7 @@ func (l *Log) settle() error {
 
 // dropSegments removes the segments from index i on, the last one first: a
 // crash in between leaves no hole.
-func (l *Log) dropSegments(i int) error {
+func (l truncation) dropSegments(i int) error {
 	for len(l.segments) > i {
 		last := l.active()
 		l.mu.Lock()
@@ -115,8 +119,8 @@ func (l *Log) dropSegments(i int) error {
 }
 
 // cutAt finds where a segment has to end so that nothing reaches above end.
-func (l *Log) cutAt(s *segment, end kafka.Offset) (int64, kafka.Offset, error) {
-	pos, size, err := l.locate(s, end)
+func (l truncation) cutAt(s *segment, end kafka.Offset) (int64, kafka.Offset, error) {
+	pos, size, err := s.locate(end)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -130,12 +134,12 @@ func (l *Log) cutAt(s *segment, end kafka.Offset) (int64, kafka.Offset, error) {
 // cut shortens a segment and its indexes. The log comes last, the time index
 // before it: at every step the offset index reaches no further than the time
 // index, and neither further than the log.
-func (l *Log) cut(s *segment, pos int64, end kafka.Offset) error {
-	if err := l.flushIndexes(s); err != nil {
+func (l truncation) cut(s *segment, pos int64, end kafka.Offset) error {
+	if err := s.flushIndexes(); err != nil {
 		return err
 	}
 	for _, x := range [...]*index{&s.offsets, &s.times} {
-		if err := l.cutIndex(x, end); err != nil {
+		if err := x.cut(&l.mu, end); err != nil {
 			return err
 		}
 	}
@@ -159,7 +163,7 @@ func (l *Log) cut(s *segment, pos int64, end kafka.Offset) error {
 
 // cutLog shortens the log file in place, or, while somebody may still read what
 // goes, replaces it with a copy of what stays.
-func (l *Log) cutLog(s *segment, pos int64) error {
+func (l truncation) cutLog(s *segment, pos int64) error {
 	if s.log.pinnedAbove(pos) {
 		return l.replaceLog(s, pos)
 	}
@@ -174,7 +178,7 @@ func (l *Log) cutLog(s *segment, pos int64) error {
 	return f.Sync()
 }
 
-func (l *Log) replaceLog(s *segment, pos int64) error {
+func (l truncation) replaceLog(s *segment, pos int64) error {
 	old, err := s.log.acquire()
 	if err != nil {
 		return err
@@ -203,9 +207,9 @@ func (l *Log) replaceLog(s *segment, pos int64) error {
 	return pinned.retire()
 }
 
-// cutIndex drops the entries at or above an offset.
-func (l *Log) cutIndex(x *index, end kafka.Offset) error {
-	n, err := l.entriesBelow(x, end)
+// cut drops the entries at or above an offset.
+func (x *index) cut(mu *sync.RWMutex, end kafka.Offset) error {
+	n, err := x.entriesBelow(end)
 	if err != nil {
 		return err
 	}
@@ -218,13 +222,13 @@ func (l *Log) cutIndex(x *index, end kafka.Offset) error {
 			return err
 		}
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
+	mu.Lock()
+	defer mu.Unlock()
 	x.n, x.last = n, last
 	return nil
 }
 
-func (l *Log) entriesBelow(x *index, end kafka.Offset) (int, error) {
+func (x *index) entriesBelow(end kafka.Offset) (int, error) {
 	v := x.view()
 	lo, hi := 0, v.n
 	for lo < hi {
@@ -243,7 +247,7 @@ func (l *Log) entriesBelow(x *index, end kafka.Offset) (int, error) {
 }
 
 // restart drops all segments and begins an empty one at o.
-func (l *Log) restart(o kafka.Offset) error {
+func (l truncation) restart(o kafka.Offset) error {
 	if err := l.lower(o); err != nil {
 		return err
 	}
@@ -300,8 +304,8 @@ func (l *Log) raiseStart(o kafka.Offset) error {
 
 // reloadProducers sets the producer state to what the log says at its end: the
 // newest snapshot and what follows it. Snapshots above the end are removed.
-func (l *Log) reloadProducers() error {
-	files, err := l.list()
+func (l truncation) reloadProducers() error {
+	files, err := l.folder.list()
 	if err != nil {
 		return err
 	}
@@ -316,21 +320,19 @@ func (l *Log) reloadProducers() error {
 
 // reloadProducersFrom does so with no snapshot above an offset, so that the
 // transaction indexes from there on are filled again.
-func (l *Log) reloadProducersFrom(snapshots []kafka.Offset, o kafka.Offset) error {
-	ps, at, err := l.newestSnapshot(snapshots, o)
+func (l truncation) reloadProducersFrom(snapshots []kafka.Offset, o kafka.Offset) error {
+	ps, err := l.snapshots.load(snapshots, o, l.logger())
 	if err != nil {
 		return err
 	}
-	l.snapshotAt, l.snapshotSaved = at, false
-	return l.replay(ps, max(at, l.segments[0].base))
+	return l.replay(ps, max(l.snapshots.at, l.segments[0].base))
 }
 
 // replay takes the batches from an offset on into the producer state.
-func (l *Log) replay(ps producers, from kafka.Offset) error {
+func (l truncation) replay(ps producers, from kafka.Offset) error {
 	now := l.nowMs()
-	l.sinceSnapshot = 0
 	for _, s := range l.segments[holder(l.segments, from):] {
-		pos, size, err := l.locate(s, from)
+		pos, size, err := s.locate(from)
 		if err != nil {
 			return err
 		}
@@ -355,32 +357,10 @@ func (l *Log) replay(ps producers, from kafka.Offset) error {
 				return err
 			}
 		}
-		l.sinceSnapshot += size - pos
+		l.snapshots.since += size - pos
 	}
 	l.mu.Lock()
 	l.producers = ps
 	l.mu.Unlock()
 	return nil
-}
-
-// newestSnapshot loads the newest good snapshot at or below an offset, of those
-// that there are. A damaged one is removed, and so are those above it: they
-// belong to records that are gone. at is NoOffset when there is none.
-func (l *Log) newestSnapshot(snapshots []kafka.Offset, end kafka.Offset) (ps producers, at kafka.Offset, err error) {
-	for _, at := range slices.Backward(snapshots) {
-		if at <= end {
-			b, err := vfs.ReadFile(l.fs, l.folder.join(FileName(at, snapshotSuffix)), snapshotLimit)
-			if err != nil {
-				return ps, 0, err
-			}
-			if ps, err = decodeProducers(b); err == nil {
-				return ps, at, nil
-			}
-			l.logger().Warn("dropped a damaged producer snapshot", "offset", int64(at), "error", err)
-		}
-		if err := l.removeSnapshot(at); err != nil {
-			return producers{}, 0, err
-		}
-	}
-	return producers{}, kafka.NoOffset, nil
 }

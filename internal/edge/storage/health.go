@@ -1,0 +1,79 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// ErrFailed says that an earlier write or sync of the log failed. Its unsynced
+// bytes are unknown, so it stays failed until it is opened again.
+var ErrFailed = kerr.Errorf(kerr.KafkaStorageError, "an earlier write to this log failed")
+
+// health remembers the first write or sync that failed. It is final: the bytes
+// that were not synced are unknown from then on.
+type health struct {
+	tp      kafka.TopicPartition // for messages
+	onError func(error)
+	failure atomic.Pointer[error]
+	closed  bool // guarded by the log's writer
+}
+
+// Err is what made the log fail, or nih.
+func (h *health) Err() error {
+	if p := h.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// Fail makes the log refuse every change from now on, as when its directory has
+// failed elsewhere. OnError is not called.
+func (h *health) Fail(err error) {
+	wrapped := fmt.Errorf("%w: %w", kerr.KafkaStorageError, err)
+	h.failure.CompareAndSwap(nil, &wrapped)
+}
+
+// fail notes the first write or sync that failed; it gives an error that
+// answers with KAFKA_STORAGE_ERROR.
+func (h *health) fail(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, ErrFailed) {
+		return err
+	}
+	wrapped := fmt.Errorf("%w: %s of %s-%d: %w", kerr.KafkaStorageError, doing, h.tp.Topic, h.tp.Partition, err)
+	if h.failure.CompareAndSwap(nil, &wrapped) && h.onError != nil {
+		h.onError(wrapped)
+	}
+	return wrapped
+}
+
+// usable refuses changes of a log that failed or is closed. The caller holds
+// writer.
+func (h *health) usable() error {
+	switch {
+	case h.failure.Load() != nil:
+		return ErrFailed
+	case h.closed:
+		return kerr.Errorf(kerr.KafkaStorageError, "the log of %s-%d is closed", h.tp.Topic, h.tp.Partition)
+	}
+	return nil
+}
+
+// readError makes a failed read answer with KAFKA_STORAGE_ERROR, or with
+// CORRUPT_MESSAGE when what was read is no batch. A disk that cannot be read
+// fails the log as one that cannot be written.
+func (h *health) readError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errTorn):
+		return kerr.Errorf(kerr.CorruptMessage, "the log of %s-%d holds bytes that are no batch", h.tp.Topic, h.tp.Partition)
+	}
+	return h.fail("read", err)
+}

@@ -1,0 +1,122 @@
+package storage
+
+import (
+	"errors"
+	"slices"
+)
+
+// upkeep is the work on a log that nobody waits for, and its end.
+type upkeep struct{ *Log }
+
+// doomed is a segment whose files are renamed to .deleted.
+type doomed struct {
+	segment *segment
+	atMs    int64 // when it may be removed
+}
+
+// Tick does what is due from time to time: it writes pending index entries of a
+// log that has fallen idle, forgets expired producers, removes files whose
+// delay has passed, and syncs segments that were rolled, or all when flush.ms
+// says so.
+func (l *Log) Tick() error {
+	l.writer.Lock()
+	err := upkeep{l}.tick()
+	l.writer.Unlock()
+	if err != nil {
+		return l.fail("tick", err)
+	}
+	if err := l.SyncSealed(); err != nil {
+		return err
+	}
+	return l.SyncDue()
+}
+
+func (l upkeep) tick() error {
+	if l.usable() != nil {
+		return nil
+	}
+	if l.expiry > 0 {
+		l.mu.Lock()
+		l.producers.expire(l.nowMs(), l.expiry.Milliseconds())
+		l.mu.Unlock()
+	}
+	if err := l.active().flushIndexes(); err != nil {
+		return err
+	}
+	return l.purge(false)
+}
+
+// purge removes files that were renamed to .deleted, those whose delay has
+// passed or all.
+func (l upkeep) purge(all bool) error {
+	now := l.nowMs()
+	var errs []error
+	l.doomed = slices.DeleteFunc(l.doomed, func(d doomed) bool {
+		if !all && now < d.atMs {
+			return false
+		}
+		errs = append(errs, d.segment.remove())
+		return true
+	})
+	return errors.Join(errs...)
+}
+
+// Close writes what is pending and, if asked to sync, makes all of it durable:
+// then a clean shutdown may be claimed. A failed log is closed without.
+func (l *Log) Close(sync bool) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if l.closed {
+		return nil
+	}
+	err := l.usable()
+	if err == nil {
+		err = l.fail("close", upkeep{l}.finish(sync))
+	}
+	l.closed = true
+	for _, s := range l.segments {
+		for _, f := range s.files() {
+			err = errors.Join(err, f.retire())
+		}
+	}
+	return err
+}
+
+func (l upkeep) finish(sync bool) error {
+	if err := l.active().finishIndexes(); err != nil {
+		return err
+	}
+	if l.end > l.snapshots.at && l.end > 0 {
+		if err := l.snapshots.write(l.end, &l.producers, l.segments); err != nil {
+			return err
+		}
+	}
+	if err := l.purge(true); err != nil {
+		return err
+	}
+	if !sync {
+		return nil
+	}
+	if _, err := (flushing{l.Log}).sync(false); err != nil {
+		return err
+	}
+	// Unlike after a crash nothing will be built again: the active segment's
+	// indexes and the snapshot count too.
+	if err := l.active().syncIndexes(); err != nil {
+		return err
+	}
+	return l.snapshots.sync(&l.producers)
+}
+
+// CloseIdle closes the files of a log that nobody uses at present; they are
+// opened again when needed.
+func (l *Log) CloseIdle() error {
+	l.mu.RLock()
+	list := l.segments
+	l.mu.RUnlock()
+	var errs []error
+	for _, s := range list {
+		errs = append(errs, s.closeIdle())
+	}
+	return errors.Join(errs...)
+}
