@@ -131,9 +131,6 @@ func New(now kafka.Instant, cfg Config, st Stored) (*Core, Effects, error) {
 		voters: history[Voters]{st.Voters}, levels: history[int16]{st.Levels},
 	}
 	c.quorum = members{self: cfg.Self, static: cfg.Static, log: &c.log}
-	if s, ok := c.log.latestSnapshot(); ok && s.ID.EndOffset > 0 {
-		c.hw = s.ID.EndOffset // a snapshot holds committed records only
-	}
 	begin(c, st.Forgotten)
 	c.settle()
 	return c, c.out, nil

@@ -124,9 +124,9 @@ func (f *follower) truncate(c *Core, d EpochEnd) {
 		return
 	}
 	end := c.log.truncationFor(d)
-	if end < c.hw || end < c.log.start {
-		c.out.Fault = fmt.Errorf("leader %d of epoch %d wants the log cut at %d, below the high watermark %d",
-			f.id, c.election.Epoch, end, c.hw)
+	if end < committed(c) || end < c.log.start {
+		c.out.Fault = fmt.Errorf("leader %d of epoch %d wants the log cut at %d, below %d, which is committed",
+			f.id, c.election.Epoch, end, max(committed(c), c.log.start))
 		return
 	}
 	seq := c.log.truncate(end)
@@ -137,13 +137,13 @@ func (f *follower) truncate(c *Core, d EpochEnd) {
 }
 
 // load starts to download a snapshot that we do not have. One that is not
-// beyond our high watermark brings nothing.
+// beyond what we know as committed brings nothing.
 func (f *follower) load(c *Core, id SnapshotID) {
 	if id.EndOffset < 0 || id.Epoch < 0 {
 		return
 	}
 	f.heard(c)
-	if _, have := c.log.snapshot(id); have || id.EndOffset <= c.hw || id.EndOffset <= c.log.start {
+	if _, have := c.log.snapshot(id); have || id.EndOffset <= committed(c) {
 		c.trace("snapshot refused", f.id)
 		c.calls.conn(f.id).backoff = c.now.Add(c.cfg.Timing.RetryBackoff)
 		return

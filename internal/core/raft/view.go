@@ -82,6 +82,15 @@ func (c *Core) Finished() bool {
 	return id >= 0 && id != c.cfg.Self.Node
 }
 
+// committed is what is certainly committed: up to the high watermark, and what
+// our latest snapshot holds.
+func committed(c *Core) kafka.Offset {
+	if s, ok := c.log.latestSnapshot(); ok {
+		return max(c.hw, s.ID.EndOffset)
+	}
+	return c.hw
+}
+
 // mayStand tells whether this node may begin an election round.
 func mayStand(c *Core) bool { return c.quorum.member() && c.closing == nil && c.installing == 0 }
 
