@@ -1,6 +1,8 @@
 package api
 
 import (
+	"cmp"
+
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/image"
@@ -18,12 +20,15 @@ type DataDeps struct {
 	// FetchMaxBytes is fetch.max.bytes, SessionSlots
 	// max.incremental.fetch.session.cache.slots.
 	FetchMaxBytes, SessionSlots int
+	// Metrics are counted in; nil: nobody looks.
+	Metrics *Metrics
 }
 
 // DataRoutes are the APIs about records, in the order of their keys.
 func DataRoutes(d DataDeps) []Route {
+	d.Metrics = cmp.Or(d.Metrics, &Metrics{})
 	return []Route{
-		produce{d.Partitions, d.Timers}.route(),
+		produce{d.Partitions, d.Timers, d.Metrics}.route(),
 		newFetch(d).route(),
 		route(1, 11, listOffsets{d.Partitions}.serve),
 		later(0, 2, deleteRecords{d.Partitions, d.Timers}.serve),

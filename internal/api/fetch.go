@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -9,6 +10,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 	"github.com/ottla/ottla/internal/edge/await"
+	"github.com/ottla/ottla/internal/edge/storage"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
@@ -22,20 +24,30 @@ type fetch struct {
 	timers   *await.Timers
 	sessions *fetchSessions
 	maxBytes int // fetch.max.bytes
+	metrics  *Metrics
 }
 
 func newFetch(d DataDeps) *fetch {
-	return &fetch{parts: d.Partitions, timers: d.Timers, sessions: &fetchSessions{Slots: d.SessionSlots}, maxBytes: d.FetchMaxBytes}
+	h := &fetch{
+		parts: d.Partitions, timers: d.Timers, sessions: &fetchSessions{Slots: d.SessionSlots}, maxBytes: d.FetchMaxBytes,
+		metrics: cmp.Or(d.Metrics, &Metrics{}),
+	}
+	h.metrics.sessions.Store(h.sessions)
+	return h
 }
 
-func (h *fetch) route() Route { return raw(1, 4, 18, h.serve) }
+func (h *fetch) route() Route {
+	return raw(1, 4, 18, func(r *transport.Request, reply func(transport.Reply)) {
+		h.serve(r, func(body []transport.Part, release func()) { reply(transport.FromParts(body, release)) })
+	})
+}
 
 // serve answers at once when there is enough, when something is wrong, or when
 // the client does not want to wait. Else the fetch is parked on its partitions.
-func (h *fetch) serve(r *transport.Request, reply func(transport.Reply)) {
+func (h *fetch) serve(r *transport.Request, send func(body []transport.Part, release func())) {
 	req := r.Body.(*kmsg.FetchRequest)
 	w := &fetchWait{
-		handler: h, request: r, reply: reply, reader: readerOf(req),
+		handler: h, request: r, send: send, reader: readerOf(req),
 		minBytes: int(req.MinBytes), maxBytes: max(min(int(req.MaxBytes), h.maxBytes), 0),
 	}
 	opened, err := h.sessions.begin(req, w.reader, time.Now())
@@ -80,9 +92,10 @@ type fetchWait struct {
 	minBytes, maxBytes int
 
 	answers []fetchAnswer
+	pinned  []storage.Slice         // of answers, until release
 	found   []*partitions.Partition // of parts; nil where there is none
 	watches []await.Watch
-	reply   func(transport.Reply)
+	send    func(body []transport.Part, release func())
 }
 
 // try reads, and tells whether the answer may leave. What was read is given up
@@ -101,7 +114,7 @@ func (w *fetchWait) try() bool {
 // read lies in a segment that does not grow, or a follower does not know the
 // high watermark yet (KIP-1166).
 func (w *fetchWait) read() (bytes int, urgent bool) {
-	w.answers = w.answers[:0]
+	w.release()
 	for i := range w.parts {
 		a, now := w.readOne(i, bytes)
 		bytes += int(a.records.Len)
@@ -124,6 +137,7 @@ func (w *fetchWait) readOne(i, taken int) (a fetchAnswer, urgent bool) {
 	if err != nil {
 		return w.refused(part, err), true
 	}
+	w.pinned = append(w.pinned, d.Records)
 	a = fetchAnswer{
 		part: part, hw: d.HighWatermark, lastStable: d.LastStable, logStart: d.LogStart, hint: noHint,
 		records: d.Records, aborted: d.Aborted, diverging: d.Diverging,
@@ -169,14 +183,15 @@ func (w *fetchWait) refused(part *fetchPart, err error) fetchAnswer {
 
 // release gives up what was read.
 func (w *fetchWait) release() {
-	for i := range w.answers {
-		w.answers[i].records.Close()
+	for i := range w.pinned {
+		w.pinned[i].Close()
 	}
-	w.answers = w.answers[:0]
+	w.pinned, w.answers = w.pinned[:0], w.answers[:0]
 }
 
 func (w *fetchWait) park(limit time.Duration) {
 	w.Init(w.handler.timers, w.try, w.finish)
+	w.handler.metrics.fetches(w.reader).began()
 	w.watches = make([]await.Watch, len(w.found))
 	for i, p := range w.found {
 		if p != nil {
@@ -188,6 +203,7 @@ func (w *fetchWait) park(limit time.Duration) {
 }
 
 func (w *fetchWait) finish(how await.Outcome) {
+	w.handler.metrics.fetches(w.reader).ended(how)
 	for i, p := range w.found {
 		if p != nil {
 			p.ForgetData(w.reader, &w.watches[i])
@@ -202,18 +218,19 @@ func (w *fetchWait) finish(how await.Outcome) {
 // answer sends what was read. What leaves by sendfile stays pinned until the
 // transport is done with it.
 func (w *fetchWait) answer() {
+	w.count()
 	told := w.settle(w.answers)
 	e := newFetchEncoder(w.request.Version)
-	err := e.answers(nil, w.sessionID, told, w.leaders(told))
+	err := e.answers(w.sessionID, told, w.leaders(told))
 	for err != nil { // a file that cannot be read: say so, where it happened
 		w.fail(told, err)
 		e.reset()
-		err = e.answers(nil, w.sessionID, told, nil)
+		err = e.answers(w.sessionID, told, nil)
 	}
-	w.reply(transport.FromParts(e.parts(), func() {
+	w.send(e.parts(), func() {
 		w.release()
 		e.free()
-	}))
+	})
 }
 
 // fail replaces the answers of all partitions whose records cannot be read.
@@ -221,7 +238,6 @@ func (w *fetchWait) fail(told []fetchAnswer, err error) {
 	for i := range told {
 		a := &told[i]
 		if a.records.Len > 0 {
-			a.records.Close()
 			*a = refusedAnswer(a.part, err)
 		}
 	}
@@ -230,11 +246,9 @@ func (w *fetchWait) fail(told []fetchAnswer, err error) {
 // refuse answers with an error for the whole request.
 func (w *fetchWait) refuse(err error) {
 	e := newFetchEncoder(w.request.Version)
-	if failed := e.answers(err, noSession, nil, nil); failed != nil {
-		w.reply(transport.CloseConn)
-		return
-	}
-	w.reply(transport.FromParts(e.parts(), e.free))
+	e.head(err, noSession, 0)
+	e.tail(nil)
+	w.send(e.parts(), e.free)
 }
 
 // leaders are the brokers that answers name instead of us (KIP-951).

@@ -247,8 +247,8 @@ func (e *fetchEncoder) broker(b *kmsg.FetchResponseBroker) {
 
 // answers writes a whole body. Partitions of one topic that follow each other
 // stand under it once. It fails when records cannot be read.
-func (e *fetchEncoder) answers(err error, session int32, list []fetchAnswer, brokers []kmsg.FetchResponseBroker) error {
-	e.head(err, session, countRuns(list))
+func (e *fetchEncoder) answers(session int32, list []fetchAnswer, brokers []kmsg.FetchResponseBroker) error {
+	e.head(nil, session, countRuns(list))
 	for len(list) > 0 {
 		n := run(list)
 		e.topic(&list[0].part.key, n)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/metrics"
 )
 
 // Session epochs with a meaning of their own (KIP-227).
@@ -25,6 +26,8 @@ const sessionIdle = 2 * time.Minute
 // without a session simply goes on with full fetches.
 type fetchSessions struct {
 	Slots int // max.incremental.fetch.session.cache.slots
+
+	evictions metrics.Count
 
 	mu   sync.Mutex
 	byID map[int32]*fetchSession
@@ -132,6 +135,7 @@ func (s *fetchSessions) evict(size int, privileged bool, now time.Time) bool {
 	default:
 		return false
 	}
+	s.evictions.Add(1)
 	return true
 }
 

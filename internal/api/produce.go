@@ -23,8 +23,9 @@ const acksAll = -1
 // produce answers Produce. Versions 0 to 2 are listed, because librdkafka reads
 // compression off the minimum (KAFKA-18659), and refused by the table.
 type produce struct {
-	parts  *partitions.Manager
-	timers *await.Timers
+	parts   *partitions.Manager
+	timers  *await.Timers
+	metrics *Metrics
 }
 
 func (h produce) route() Route { return raw(0, 3, 13, h.serve).listedFrom(0).recycle() }
@@ -53,6 +54,7 @@ type produceWait struct {
 	hints   []produceHint
 	pending []produced // what was appended and is not confirmed
 	failed  bool
+	parked  bool
 	reply   func(transport.Reply)
 }
 
@@ -96,6 +98,7 @@ func (w *produceWait) appendTopic(req *kmsg.ProduceRequest, in *kmsg.ProduceRequ
 		part, err := w.find(req, in, in.Partitions[i].Partition)
 		if err == nil {
 			err = w.appendOne(part, in.Partitions[i].Records, slot, nowMs)
+			part.Traffic().Produced(len(in.Partitions[i].Records), err)
 		}
 		if err != nil {
 			w.refuse(kafka.TopicIDPartition{Topic: topicIDOf(w.handler.parts.Image(), in.Topic, in.TopicID), Partition: kafka.PartitionID(slot.Partition)}, slot, err)
@@ -148,7 +151,7 @@ func (w *produceWait) refuse(id kafka.TopicIDPartition, slot *kmsg.ProduceRespon
 			slot.ErrorRecords = append(slot.ErrorRecords, kmsg.ProduceResponseTopicPartitionErrorRecord{RelativeOffset: p.Index, ErrorMessage: &p.Message})
 		}
 	}
-	if hint := hintFor(w.handler.parts.Image(), id, err); hint != noHint {
+	if hint := hintFor(w.handler.parts.Image(), id, err); hint != noHint && w.request.Version >= 10 {
 		slot.CurrentLeader.LeaderID, slot.CurrentLeader.LeaderEpoch = int32(hint.node), int32(hint.epoch)
 		w.hints = append(w.hints, produceHint{id, slot, err})
 	}
@@ -157,6 +160,8 @@ func (w *produceWait) refuse(id kafka.TopicIDPartition, slot *kmsg.ProduceRespon
 // park waits on all partitions that are not confirmed yet.
 func (w *produceWait) park(limit time.Duration) {
 	w.Init(w.handler.timers, w.try, w.finish)
+	w.parked = true
+	w.handler.metrics.produces.began()
 	for i := range w.pending {
 		p := &w.pending[i]
 		p.watch.Parked = &w.Parked
@@ -184,6 +189,9 @@ func (w *produceWait) try() bool {
 }
 
 func (w *produceWait) finish(how await.Outcome) {
+	if w.parked {
+		w.handler.metrics.produces.ended(how)
+	}
 	for i := range w.pending {
 		p := &w.pending[i]
 		if !p.done {

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/ottla/ottla/internal/base/batch"
+	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+func BenchmarkProduceHandler(b *testing.B) {
+	r := newDataRigOn(b, vfs.OS{}, b.TempDir())
+	id := r.Topic("t", 1)
+	records := lines(batch.Options{}, make([]string, 100)...)
+	in := r.request(produceRequest(-1, "t", id, 0, records), 9)
+	route := r.produce()
+	b.SetBytes(int64(len(records)))
+	b.ReportAllocs()
+	for b.Loop() {
+		batch.SetBaseOffset(records, 0)
+		route.Serve(in, func(transport.Reply) {})
+	}
+}
+
+// A consumer at the tail that gets one batch of each of some partitions.
+func BenchmarkFetchHandler(b *testing.B) {
+	for _, n := range []int{1, 10, 100} {
+		b.Run(fmt.Sprint(n, " partitions"), func(b *testing.B) {
+			r := newDataRigOn(b, vfs.OS{}, b.TempDir())
+			id := r.Topic("t", n)
+			var pairs []int
+			for i := range n {
+				r.append("t", i, lines(batch.Options{}, make([]string, 100)...))
+				pairs = append(pairs, i, 0)
+			}
+			in := r.request(fetchRequest(from("t", id, pairs...)), 12)
+			b.ReportAllocs()
+			for b.Loop() {
+				r.fetch.serve(in, func(_ partsOf, release func()) { release() })
+			}
+		})
+	}
+}
+
+// A consumer that waits, is woken by an append and gets it.
+func BenchmarkFetchWoken(b *testing.B) {
+	r := newDataRigOn(b, vfs.OS{}, b.TempDir())
+	id := r.Topic("t", 1)
+	records := lines(batch.Options{}, "value")
+	end := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		req := fetchRequest(from("t", id, 0, end))
+		req.MaxWaitMillis = 10_000
+		woken := false
+		r.fetch.serve(r.request(req, 12), func(_ partsOf, release func()) { release(); woken = true })
+		batch.SetBaseOffset(records, 0)
+		r.append("t", 0, records)
+		if end++; !woken {
+			b.Fatal("not woken")
+		}
+	}
+}
