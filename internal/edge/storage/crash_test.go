@@ -111,12 +111,16 @@ func newStory(t *testing.T) *story {
 	s := &story{t: t}
 	s.rig = newRig(t, func(o *Options) {
 		o.Config.IndexIntervalBytes, o.Config.SegmentBytes = 120, 900
+		o.TopicID = storyTopic
 		o.BeforeTruncate = func(to kafka.Offset) error { s.point = to; return nil }
 	})
 	return s
 }
 
-// reopened opens what a cut has left.
+var storyTopic = kafka.TopicID{1, 2, 3}
+
+// reopened opens what a cut has left. Its topic id is there if anything was
+// synced; a broker would set the folder aside without.
 func (s *story) reopened(disk *vfs.Mem, boot bool) *Log {
 	s.t.Helper()
 	l, err := Open(Options{
@@ -124,6 +128,9 @@ func (s *story) reopened(disk *vfs.Mem, boot bool) *Log {
 		RecoveryPoint: s.point, SameBoot: boot,
 	})
 	must(s.t, err)
+	if id := l.TopicID(); id != storyTopic && (!id.IsZero() || s.synced > 0) {
+		s.t.Fatalf("the topic id is %s with records synced to %d", id, s.synced)
+	}
 	return l
 }
 

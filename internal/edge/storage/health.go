@@ -22,7 +22,7 @@ type health struct {
 	closed  bool // guarded by the log's writer
 }
 
-// Err is what made the log fail, or nih.
+// Err is what made the log fail, or nil.
 func (h *health) Err() error {
 	if p := h.failure.Load(); p != nil {
 		return *p

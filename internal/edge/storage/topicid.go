@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -53,9 +52,9 @@ func decodeTopicID(b []byte) (kafka.TopicID, error) {
 	return id, nil
 }
 
-// ReadTopicID reads the topic id of a partition's folder; a zero one means that
-// the folder has none, or, after a loss of power, an empty file: the log was
-// never synced.
+// ReadTopicID reads the topic id of a partition's folder. A zero one means that
+// the folder has none, or a torn file: a loss of power leaves that of a log that
+// was never synced.
 func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
 	b, err := vfs.ReadFile(f, filepath.Join(dir, PartitionMetadataFile), partitionMetadataLimit)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,12 +63,9 @@ func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
 	if err != nil {
 		return kafka.TopicID{}, err
 	}
-	if len(bytes.Trim(b, "\x00")) == 0 {
-		return kafka.TopicID{}, nil
-	}
 	id, err := decodeTopicID(b)
 	if err != nil {
-		return id, fmt.Errorf("read %s: %w", filepath.Join(dir, PartitionMetadataFile), err)
+		return kafka.TopicID{}, nil
 	}
 	return id, nil
 }
