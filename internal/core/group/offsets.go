@@ -205,13 +205,16 @@ func (u *commitUnit) end(s *Shard, apply func(*offset, *CommitOffset), err kerr.
 	}
 	clear(u.places)
 	u.g, u.r = nil, nil
-	if len(s.spare) < maxSpare {
+	if len(s.spare) < maxSpare && cap(u.places) <= maxSparePlaces {
 		s.spare = append(s.spare, u)
 	}
 }
 
-// maxSpare bounds how many commit units a shard keeps for later.
-const maxSpare = 64
+// How many commit units a shard keeps for later, and of what size.
+const (
+	maxSpare       = 64
+	maxSparePlaces = 128
+)
 
 // late answers with the call's error, which goes for every partition; the
 // offsets stay as they are, since committed will read them.

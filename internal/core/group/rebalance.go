@@ -63,8 +63,7 @@ func (s *Shard) completeIfAllJoined(g *classic) {
 func (s *Shard) completeJoin(g *classic) {
 	s.timers.stop(&g.joinTimer)
 	g.delay, g.grew = 0, false
-	s.scratch = append(s.scratch[:0], g.members...)
-	for _, m := range s.scratch {
+	for _, m := range slices.Clone(g.members) {
 		if m.join == nil && !m.static() {
 			s.drop(g, m)
 		}

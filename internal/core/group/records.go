@@ -36,8 +36,8 @@ func (s *Shard) put(key, value metarec.Message, version int16) {
 
 // putOffset appends a committed offset.
 func (s *Shard) putOffset(group string, tp kafka.TopicPartition, v *committedOffset) {
-	s.key = metarec.OffsetCommitKey{Group: group, Topic: tp.Topic, Partition: int32(tp.Partition)}
-	s.value = metarec.OffsetCommitValue{
+	s.offsetKey = metarec.OffsetCommitKey{Group: group, Topic: tp.Topic, Partition: int32(tp.Partition)}
+	s.offsetValue = metarec.OffsetCommitValue{
 		Offset: int64(v.offset), LeaderEpoch: int32(v.leaderEpoch), Metadata: v.metadata,
 		CommitTimestamp: v.committedAt, ExpireTimestamp: v.expiresAt,
 	}
@@ -45,19 +45,19 @@ func (s *Shard) putOffset(group string, tp kafka.TopicPartition, v *committedOff
 	if v.expiresAt != never {
 		version = expiringOffsetVersion
 	}
-	s.put(&s.key, &s.value, version)
+	s.put(&s.offsetKey, &s.offsetValue, version)
 }
 
 // dropOffset appends the tombstone of a committed offset.
 func (s *Shard) dropOffset(group string, tp kafka.TopicPartition) {
-	s.key = metarec.OffsetCommitKey{Group: group, Topic: tp.Topic, Partition: int32(tp.Partition)}
-	s.put(&s.key, nil, 0)
+	s.offsetKey = metarec.OffsetCommitKey{Group: group, Topic: tp.Topic, Partition: int32(tp.Partition)}
+	s.put(&s.offsetKey, nil, 0)
 }
 
 // dropGroup appends the tombstone of a group.
 func (s *Shard) dropGroup(group string) {
-	s.ckey = metarec.GroupMetadataKey{Group: group}
-	s.put(&s.ckey, nil, 0)
+	s.groupKey = metarec.GroupMetadataKey{Group: group}
+	s.put(&s.groupKey, nil, 0)
 }
 
 // persist appends the group as it is; u waits for the record.
@@ -69,15 +69,15 @@ func (s *Shard) persist(u unit, g *classic) {
 func (s *Shard) persistWith(u unit, g *classic, assigned func(*member) []byte) {
 	g.persisted = true
 	s.open(u)
-	s.ckey = metarec.GroupMetadataKey{Group: g.id}
-	s.cval = metarec.GroupMetadataValue{
+	s.groupKey = metarec.GroupMetadataKey{Group: g.id}
+	s.groupValue = metarec.GroupMetadataValue{
 		ProtocolType: g.protocolType, Generation: g.generation,
 		Protocol: optional(g.protocol), Leader: optional(g.leader),
 		CurrentStateTimestamp: g.changed,
-		Members:               s.cval.Members[:0],
+		Members:               s.groupValue.Members[:0],
 	}
 	for _, m := range g.members {
-		s.cval.Members = append(s.cval.Members, metarec.GroupMetadataValueMemberMetadata{
+		s.groupValue.Members = append(s.groupValue.Members, metarec.GroupMetadataValueMemberMetadata{
 			MemberId: m.id, GroupInstanceId: optional(m.instance),
 			ClientId: m.clientID, ClientHost: m.clientHost,
 			RebalanceTimeout: int32(m.rebalanceTimeout / time.Millisecond),
@@ -85,8 +85,8 @@ func (s *Shard) persistWith(u unit, g *classic, assigned func(*member) []byte) {
 			Subscription:     m.metadata(g.protocol), Assignment: assigned(m),
 		})
 	}
-	s.put(&s.ckey, &s.cval, groupVersion)
-	clear(s.cval.Members) // do not keep the bytes alive
+	s.put(&s.groupKey, &s.groupValue, groupVersion)
+	clear(s.groupValue.Members) // do not keep the bytes alive
 }
 
 // optional is nil for "".

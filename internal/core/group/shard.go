@@ -28,13 +28,17 @@ type Shard struct {
 	arena  []byte // holds the keys and values of out.Append
 	out    Effects
 
-	key     metarec.OffsetCommitKey // scratch for writing and reading records
-	value   metarec.OffsetCommitValue
-	ckey    metarec.GroupMetadataKey
-	cval    metarec.GroupMetadataValue
-	spare   []*commitUnit
-	scratch []*member
+	// What records are written from, so that writing allocates nothing.
+	offsetKey   metarec.OffsetCommitKey
+	offsetValue metarec.OffsetCommitValue
+	groupKey    metarec.GroupMetadataKey
+	groupValue  metarec.GroupMetadataValue
+	spare       []*commitUnit // for the next commits
 }
+
+// keptArena is how many bytes for records a shard keeps from step to step; a
+// large group needs more once in a while.
+const keptArena = 16 << 10
 
 // New makes the empty shard of a partition.
 func New(cfg Config) *Shard {
@@ -48,7 +52,9 @@ func New(cfg Config) *Shard {
 // it. The slices of the effects are valid until the next Step.
 func (s *Shard) Step(now Time, ev Event) Effects {
 	s.now = now
-	s.arena = s.arena[:0]
+	if s.arena = s.arena[:0]; cap(s.arena) > keptArena {
+		s.arena = nil
+	}
 	clear(s.out.Answered) // do not keep what has been answered alive
 	s.out.Append, s.out.Answered = s.out.Append[:0], s.out.Answered[:0]
 	s.take(ev)
