@@ -10,7 +10,6 @@ import (
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
-	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/coordnode"
 	"github.com/ottla/ottla/internal/drive/coordnode/offsetslog"
 	"github.com/ottla/ottla/internal/edge/await"
@@ -19,24 +18,21 @@ import (
 
 // brokerPart is what a node with the broker role has beside the quorum.
 type brokerPart struct {
-	channel *toctrl.Channel
 	timers  *await.Timers
 	parts   *partitions.Manager
 	groups  *coordnode.Groups
 	creator *creator
 	// producers hands out ids of idempotent producers.
 	producers *api.ProducerIDs
-	routes    []api.Route // what the controller serves, to be forwarded
 }
 
 // startBroker makes the broker's parts, lets them follow the metadata, and
 // waits until the controller has unfenced the broker.
 func (n *node) startBroker(ctx context.Context) error {
-	b := &brokerPart{timers: await.NewTimers(), routes: n.controllerRoutes()}
-	b.channel = n.newChannel(b.routes)
-	b.creator = newCreator(b.channel, func() { b.groups.MakeTopic() }, n.log.With("part", "topics"))
-	n.life = lifecycle.New(n.lifecycleConfig(b.channel))
-	b.producers = api.NewProducerIDs(b.channel, n.cfg.Node().ID, n.life.Epoch)
+	b := &brokerPart{timers: await.NewTimers()}
+	b.creator = newCreator(n.channel, func() { b.groups.MakeTopic() }, n.log.With("part", "topics"))
+	n.life = lifecycle.New(n.lifecycleConfig())
+	b.producers = api.NewProducerIDs(n.channel, n.cfg.Node().ID, n.life.Epoch)
 	b.parts = partitions.NewManager(partitions.Config{
 		Self:      n.cfg.Node().ID,
 		Broker:    n.cfg,
@@ -86,23 +82,7 @@ func (n *node) publishToBroker(delta image.Delta, img *image.Image) {
 	n.life.Ready()
 }
 
-// newChannel makes the way to the active controller.
-func (n *node) newChannel(routes []api.Route) *toctrl.Channel {
-	cfg := toctrl.Config{
-		Self:   n.cfg.Node().ID,
-		Leader: n.quorum.leader,
-		Own:    api.OwnConn(n.cfg.Node().ControllerNames[0]),
-		Seal:   api.Seal, Unseal: api.Unseal,
-		Pool: n.peers,
-	}
-	if n.controller != nil {
-		table := api.NewTable(api.OnController, n.about(), routes)
-		cfg.Local, cfg.Newest = table.Call, table.Newest
-	}
-	return toctrl.New(cfg)
-}
-
-func (n *node) lifecycleConfig(channel *toctrl.Channel) lifecycle.Config {
+func (n *node) lifecycleConfig() lifecycle.Config {
 	self := n.cfg.Node()
 	lc := lifecycle.Config{
 		Node:                self.ID,
@@ -113,7 +93,7 @@ func (n *node) lifecycleConfig(channel *toctrl.Channel) lifecycle.Config {
 		HeartbeatInterval:   n.cfg.Duration("broker.heartbeat.interval.ms"),
 		RegistrationTimeout: n.cfg.Duration("initial.broker.registration.timeout.ms"),
 		DirFailureTimeout:   n.cfg.Duration("log.dir.failure.timeout.ms"),
-		Controller:          channel,
+		Controller:          n.channel,
 		Log:                 n.log.With("part", "broker"),
 	}
 	if self.Rack != "" {
@@ -124,10 +104,9 @@ func (n *node) lifecycleConfig(channel *toctrl.Channel) lifecycle.Config {
 			Name: l.Name, Host: advertisedHost(l), Port: uint16(n.boundPort(l)), Protocol: protocolNumber(l.Protocol),
 		})
 	}
-	for _, f := range served() {
+	for _, f := range registered() {
 		lc.Features = append(lc.Features, lifecycle.Feature{Name: f.Name, Min: f.Min, Max: f.Max})
 	}
-	lc.Features = append(lc.Features, lifecycle.Feature{Name: image.DirsFeature, Min: 0, Max: 1})
 	return lc
 }
 
@@ -155,7 +134,7 @@ func (n *node) groupConfig(b *brokerPart) coordnode.Config {
 			}
 			return 0
 		},
-		Controller: b.channel,
+		Controller: n.channel,
 		Topic: coordnode.Topic{
 			Partitions:        int32(n.cfg.Int("offsets.topic.num.partitions")),
 			ReplicationFactor: int16(n.cfg.Int("offsets.topic.replication.factor")),
@@ -233,7 +212,7 @@ func (n *node) serveBroker(context.Context) error {
 	if n.cfg.Bool("auto.create.topics.enable") {
 		maker = b.creator
 	}
-	routes := api.ForwardRoutes(b.channel, self.ID, b.routes)
+	routes := api.ForwardRoutes(n.channel, self.ID, n.routes)
 	routes = append(routes, api.ClusterRoutes(n.clusterDeps(maker))...)
 	routes = append(routes, api.ConfigRoutes(n.metaLog.view, self.ID, n.cfg)...)
 	routes = append(routes, api.DataRoutes(n.dataDeps(b))...)

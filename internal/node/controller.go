@@ -68,10 +68,14 @@ func (n *node) startQuorum(ctx context.Context) error {
 		{Name: "features", Publish: n.checkFeatures},
 		{Name: "metrics", Publish: n.watched.changes.publish},
 		{Name: "broker", Publish: n.publishToBroker},
+		{Name: "registration", Publish: n.publishToRegistrar},
 	})
-	n.watched.show(n.quorum.register, n.registerMetadata)
+	n.routes = n.controllerRoutes()
+	n.channel = n.newChannel()
+	n.watched.show(n.quorum.Register, n.registerMetadata)
 	if n.controller != nil {
 		n.watched.show(n.registerController)
+		n.startRegistrar()
 	}
 	return nil
 }
@@ -155,9 +159,8 @@ func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
 // serveController opens the controller's listeners, joins the view to the
 // quorum and registers the controller once there is a leader to register with.
 func (n *node) serveController(context.Context) error {
-	routes := n.controllerRoutes()
-	inner := api.NewTable(api.OnController, n.about(), routes)
-	table := api.NewTable(api.OnController, n.about(), append(routes, api.EnvelopeRoute(inner)))
+	inner := api.NewTable(api.OnController, n.about(), n.routes)
+	table := api.NewTable(api.OnController, n.about(), append(n.routes[:len(n.routes):len(n.routes)], api.EnvelopeRoute(inner)))
 	server := n.newServer()
 	for _, l := range n.cfg.Node().Listeners {
 		if n.cfg.Node().IsControllerListener(l.Name) {

@@ -7,7 +7,7 @@ import (
 
 // fewFiles is a limit of open files below which a broker with many partitions
 // and clients runs out of them.
-const fewFiles = 65_536
+const fewFiles = 10_000
 
 // warnOpenFiles raises the limit of open files as far as it may, and warns when
 // that is not far.

@@ -29,11 +29,11 @@ const (
 // what they have themselves once they exist, so a look during a long start shows
 // what there is so far.
 type watched struct {
-	state     atomic.Int32 // a brokerState
-	registry  *metrics.Registry
-	requests  *requests
-	api       *api.Metrics
-	changes   changes
+	state    atomic.Int32 // a brokerState
+	registry *metrics.Registry
+	requests *requests
+	api      *api.Metrics
+	changes  changes
 }
 
 // newWatched prepares for looks; without an address nobody can look and nothing
@@ -139,8 +139,7 @@ func MetricFamilies() []metrics.Family {
 		n.registerBuild, w.requests.Register, w.registerState, w.api.Register,
 		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(coordnode.Groups).Register,
 		registerAssignments(nil), registerMemory(nil),
-		quorum{}.register, n.registerMetadata, n.registerController,
+		quorum{}.Register, n.registerMetadata, n.registerController,
 	)
 	return w.registry.Families()
 }
-

@@ -91,8 +91,8 @@ func one(name, help string, value func(cluster) float64) metrics.Reading[cluster
 func applied(offset, timestamp, lag string) []metrics.Reading[cluster] {
 	return []metrics.Reading[cluster]{
 		one(offset, "Offset of the last metadata record that this node has applied.", func(c cluster) float64 { return float64(c.img.Provenance().Offset) }),
-		one(timestamp, "When that record was written, in milliseconds since 1970.", func(c cluster) float64 { return float64(c.img.Provenance().TimestampMs) }),
-		one(lag, "Milliseconds since then; 0 on the active controller.", func(c cluster) float64 { return float64(c.lag.Milliseconds()) }),
+		one(timestamp, "When the last metadata record that this node has applied was written, in milliseconds since 1970.", func(c cluster) float64 { return float64(c.img.Provenance().TimestampMs) }),
+		one(lag, "Milliseconds since the last metadata record that this node has applied was written; 0 on the active controller.", func(c cluster) float64 { return float64(c.lag.Milliseconds()) }),
 	}
 }
 

@@ -2,6 +2,7 @@ package node
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -60,12 +61,17 @@ func figures(at *atomic.Pointer[apiFigures], name func() string) *apiFigures {
 	return at.Load()
 }
 
+// apiName is the name of an API as Kafka's metrics write it.
+func apiName(key int16) string {
+	return strings.NewReplacer("SASL", "Sasl", "ACLs", "Acls", "SCRAM", "Scram", "ID", "Id").Replace(kmsg.NameForKey(key))
+}
+
 // of gives the figures of a request's API, and for a fetch those of its kind.
 func (q *requests) of(r *transport.Request) (all, kind *apiFigures) {
 	if r.Key < 0 || r.Key > maxKey {
 		return nil, nil
 	}
-	all = figures(&q.byKey[r.Key], func() string { return kmsg.NameForKey(r.Key) })
+	all = figures(&q.byKey[r.Key], func() string { return apiName(r.Key) })
 	if f, ok := r.Body.(*kmsg.FetchRequest); ok {
 		kind = q.fetches(f)
 	}
@@ -175,7 +181,7 @@ func (q *requests) Register(r *metrics.Registry) {
 				for _, f := range list {
 					f.errors.Each(func(code kerr.Code, n float64) { report(n, f.name, code.String()) })
 				}
-				q.fetchErrors.Each(func(code kerr.Code, n float64) { report(n, kmsg.NameForKey(keyFetch), code.String()) })
+				q.fetchErrors.Each(func(code kerr.Code, n float64) { report(n, apiName(keyFetch), code.String()) })
 			},
 		},
 		spread("totaltimems", "Time from the start of a request until its answer had left, in milliseconds.", func(f *apiFigures) *metrics.Timing { return &f.total }),

@@ -10,10 +10,12 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ottla/ottla/internal/api"
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
+	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
 	"github.com/ottla/ottla/internal/edge/storage/dirs"
 	"github.com/ottla/ottla/internal/edge/transport"
@@ -40,7 +42,11 @@ type node struct {
 	quorum  quorum
 	metaLog *metadataPart
 
+	routes  []api.Route     // what an active controller serves
+	channel *toctrl.Channel // to the active controller
+
 	controller *ctrlnode.Node
+	registrar  *ctrlnode.Registrar
 	life       *lifecycle.Lifecycle
 	broker     *brokerPart
 	// cleanEpoch is the broker epoch of an orderly stop, or NoBrokerEpoch.

@@ -56,8 +56,9 @@ func formatted(t *testing.T, cfg *config.Config) {
 
 // started is a node that runs inside the test.
 type started struct {
-	addr string
-	stop func() error
+	addr    string
+	stop    func() error
+	metrics string // address of /metrics, if it was asked for
 }
 
 func startNode(t *testing.T, cfg *config.Config) started {
@@ -85,7 +86,7 @@ func startNode(t *testing.T, cfg *config.Config) started {
 	select {
 	case a := <-ready:
 		t.Cleanup(func() { _ = stop() })
-		return started{a.Listeners["PLAINTEXT"], stop}
+		return started{a.Listeners["PLAINTEXT"], stop, a.Metrics}
 	case err := <-ended:
 		cancel()
 		t.Fatalf("ended before it was ready: %v", err)

@@ -1,0 +1,62 @@
+package node
+
+import (
+	"context"
+
+	"github.com/ottla/ottla/internal/api"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
+	"github.com/ottla/ottla/internal/drive/ctrlnode"
+)
+
+// newChannel makes the way to the active controller.
+func (n *node) newChannel() *toctrl.Channel {
+	cfg := toctrl.Config{
+		Self:   n.cfg.Node().ID,
+		Leader: n.quorum.leader,
+		Own:    api.OwnConn(n.cfg.Node().ControllerNames[0]),
+		Seal:   api.Seal, Unseal: api.Unseal,
+		Pool: n.peers,
+	}
+	if n.controller != nil {
+		table := api.NewTable(api.OnController, n.about(), n.routes)
+		cfg.Local, cfg.Newest = table.Call, table.Newest
+	}
+	return toctrl.New(cfg)
+}
+
+// startRegistrar keeps this controller registered with the active one.
+func (n *node) startRegistrar() {
+	self := n.cfg.Node()
+	r := ctrlnode.Registration{Node: self.ID, Incarnation: randomUUID(), Features: registered()}
+	for _, l := range self.AdvertisedControllers {
+		r.Listeners = append(r.Listeners, image.Endpoint{
+			Name: l.Name, Host: advertisedHost(l), Port: uint16(n.boundPort(l)), Protocol: protocolNumber(l.Protocol),
+		})
+	}
+	n.registrar = ctrlnode.NewRegistrar(r, n.channel.Do, n.log.With("part", "controller"))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		n.registrar.Run(ctx)
+	}()
+	n.onStop(func() {
+		cancel()
+		<-done
+	})
+}
+
+// publishToRegistrar lets the registrar see whether the image has us.
+func (n *node) publishToRegistrar(delta image.Delta, img *image.Image) {
+	if n.registrar != nil {
+		n.registrar.Publish(delta, img)
+	}
+}
+
+// registered are the features that this node names in its registrations: those
+// it serves, and that placements follow from registrations (KIP-858), which is
+// never finalized.
+func registered() []image.VersionRange {
+	return append(served(), image.VersionRange{Name: image.DirsFeature, Min: 0, Max: 1})
+}
