@@ -115,6 +115,9 @@ func (w *fetchWait) try() bool {
 // high watermark yet (KIP-1166).
 func (w *fetchWait) read() (bytes int, urgent bool) {
 	w.release()
+	if w.answers == nil {
+		w.answers, w.pinned = make([]fetchAnswer, 0, len(w.parts)), make([]storage.Slice, 0, len(w.parts))
+	}
 	for i := range w.parts {
 		a, now := w.readOne(i, bytes)
 		bytes += int(a.records.Len)

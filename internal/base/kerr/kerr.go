@@ -44,11 +44,20 @@ func Errorf(c Code, format string, args ...any) error {
 // Of gives the code an error answers with: None for nil, the code it carries,
 // else UnknownServerError.
 func Of(err error) Code {
-	var c Code
-	switch {
-	case err == nil:
+	switch c := err.(type) {
+	case nil:
 		return None
-	case errors.As(err, &c):
+	case Code:
+		return c
+	}
+	return carried(err)
+}
+
+// carried stands apart so that the hot path, which has no error, allocates
+// nothing.
+func carried(err error) Code {
+	var c Code
+	if errors.As(err, &c) {
 		return c
 	}
 	return UnknownServerError
