@@ -212,15 +212,20 @@ func (s Span) follows(last kafka.Epoch) bool {
 	return len(s.Epochs) > 0
 }
 
-// chunkAnswered acts on an answer to FetchSnapshot.
-func (f *follower) chunkAnswered(c *Core, call Call, a SnapshotAnswer) {
+// chunkAnswered acts on an answer to FetchSnapshot. When a snapshot cannot be
+// had, the log is fetched again, which tells what to do instead.
+func (f *follower) chunkAnswered(c *Core, from kafka.NodeID, call Call, a SnapshotAnswer) {
 	d := f.download
 	switch {
 	case d == nil || c.installing != 0:
 		return
-	case a.Err == kerr.SnapshotNotFound || a.ID.EndOffset < 0 || a.ID.Epoch < 0:
+	case a.Err == kerr.SnapshotNotFound:
 		f.download = nil
 		f.expires = fetchTimer(c, f.id)
+		return
+	case a.Err != kerr.None:
+		f.download = nil
+		pause(c, from)
 		return
 	case a.ID != d.id || a.Position != d.position || a.Bytes <= 0 || d.position+int64(a.Bytes) > a.Size:
 		c.trace("chunk refused", f.id)

@@ -120,8 +120,8 @@ func act(c *Core, call Call, from kafka.NodeID, code kerr.Code, body Body) {
 			return
 		}
 	case SnapshotAnswer:
-		if f, ok := c.role.(*follower); ok && (code == kerr.None || code == kerr.SnapshotNotFound) {
-			f.chunkAnswered(c, call, a)
+		if f, ok := c.role.(*follower); ok {
+			f.chunkAnswered(c, from, call, a)
 			return
 		}
 	case BeginAnswer:

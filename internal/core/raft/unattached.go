@@ -14,6 +14,9 @@ func (u *unattached) name() Role                        { return RoleUnattached 
 func (u *unattached) leader() (kafka.NodeID, Endpoints) { return u.known, nil }
 
 func (u *unattached) turn(c *Core) {
+	if u.expires == kafka.Never && mayStand(c) {
+		u.expires = electionTimer(c) // an observer that has become a voter
+	}
 	if mayStand(c) && c.now >= u.expires {
 		c.becomeProspective()
 		return

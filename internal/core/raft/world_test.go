@@ -68,7 +68,6 @@ type member struct {
 	payload  map[Call][]stored
 	commit   kafka.Offset
 	role     Role
-	granted  map[kafka.Epoch]kafka.NodeID // votes this node gave, for invariants
 }
 
 func endpointsOf(id kafka.NodeID) Endpoints {

@@ -1,12 +1,14 @@
 package raftnode
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/raft"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -232,6 +234,42 @@ func TestAFollowerTellsWhereTheLeaderIs(t *testing.T) {
 		if kerr.Code(p.ErrorCode) != kerr.NotLeaderOrFollower || p.CurrentLeader.LeaderID != int32(lead) ||
 			len(r.Brokers) != 1 || r.Brokers[0].Port != 9000+int32(lead) {
 			t.Errorf("%+v, at %+v", p, r.Brokers)
+		}
+	})
+}
+
+// A snapshot that arrives damaged does not take the place of the log; the
+// download begins again until a sound one comes.
+func TestADamagedDownloadIsNotInstalled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		q.start(1, 2)
+		defer q.stopAll()
+		lead := q.leader()
+		id := lead.View().Leader
+		end := mustAppend(t, lead, record(t, 1), record(t, 2))
+		q.ears[id].awaitEnd(t, end)
+		takeSnapshot(t, lead, end, q.ears[id].heard())
+		name := lead.folder.path(SnapshotID{EndOffset: end, Epoch: lead.View().LogEndEpoch})
+		sound, err := vfs.ReadFile(q.disks[id], name, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		damaged := slices.Clone(sound)
+		damaged[len(damaged)/2] ^= 1
+		write(t, q.disks[id], name, damaged)
+		q.start(3)
+		time.Sleep(3 * time.Second) // of the bubble
+		if tries := q.net.count("*kmsg.FetchSnapshotRequest"); tries < 3 {
+			t.Errorf("%d downloads", tries)
+		}
+		if v := q.nodes[3].View(); v.LogEnd != 0 || v.LogStart != 0 {
+			t.Errorf("log %d..%d", v.LogStart, v.LogEnd)
+		}
+		write(t, q.disks[id], name, sound)
+		q.ears[3].awaitEnd(t, end)
+		if got := q.ears[3].heard(); len(got) != 2 {
+			t.Errorf("heard %d records", len(got))
 		}
 	})
 }

@@ -1,30 +1,37 @@
 package raftnode
 
-import (
-	"github.com/ottla/ottla/internal/base/metrics"
-)
+import "github.com/ottla/ottla/internal/base/metrics"
 
-// Register shows the figures of this node under the names that Kafka's
-// exporters give to the group raft-metrics. They are read when somebody looks.
+// Register shows the figures of this node under the names of Kafka's group
+// raft-metrics.
 func (n *Node) Register(r *metrics.Registry) {
-	gauge := func(name, help string, read func(Metrics) float64) {
-		r.GaugeFunc("kafka_server_raft_metrics_"+name, help, func() float64 { return read(n.Metrics()) })
+	metrics.Watch(r, n.Metrics, append(readings(), metrics.Reading[Metrics]{
+		Name: "kafka_server_raft_metrics_current_state", Labels: "current_state",
+		Help: "1, with the role in the quorum: leader, follower, candidate, prospective, unattached or observer.",
+		Each: func(m Metrics, report metrics.Report) { report(1, m.CurrentState) },
+	})...)
+}
+
+func readings() []metrics.Reading[Metrics] {
+	of := func(kind metrics.Kind, name, help string, value func(Metrics) float64) metrics.Reading[Metrics] {
+		return metrics.Reading[Metrics]{Name: "kafka_server_raft_metrics_" + name, Help: help, Kind: kind, One: value}
 	}
-	gauge("current_leader", "node id of the quorum's leader, -1 if not known", func(m Metrics) float64 { return float64(m.CurrentLeader) })
-	gauge("current_vote", "node id this node voted for in the epoch, -1 for none", func(m Metrics) float64 { return float64(m.CurrentVote) })
-	gauge("current_epoch", "leader epoch of the quorum", func(m Metrics) float64 { return float64(m.CurrentEpoch) })
-	gauge("high_watermark", "end of what is committed, -1 if not known", func(m Metrics) float64 { return float64(m.HighWatermark) })
-	gauge("log_end_offset", "end of the metadata log", func(m Metrics) float64 { return float64(m.LogEndOffset) })
-	gauge("log_end_epoch", "leader epoch of the last record", func(m Metrics) float64 { return float64(m.LogEndEpoch) })
-	gauge("number_of_voters", "size of the voter set in effect", func(m Metrics) float64 { return float64(m.NumberOfVoters) })
-	gauge("number_of_observers", "observers that fetch from this leader", func(m Metrics) float64 { return float64(m.NumberOfObservers) })
-	gauge("number_unknown_voter_connections", "always 0", func(m Metrics) float64 { return float64(m.UnknownVoterConns) })
-	gauge("commit_latency_avg", "milliseconds from append to commit on the leader, average", func(m Metrics) float64 { return m.CommitLatencyAvg })
-	gauge("commit_latency_max", "milliseconds from append to commit on the leader, longest", func(m Metrics) float64 { return m.CommitLatencyMax })
-	gauge("election_latency_avg", "milliseconds until a leader was found, average", func(m Metrics) float64 { return m.ElectionLatencyAvg })
-	gauge("election_latency_max", "milliseconds until a leader was found, longest", func(m Metrics) float64 { return m.ElectionLatencyMax })
-	r.CounterFunc("kafka_server_raft_metrics_append_records_total", "records appended as leader",
-		func() float64 { return float64(n.Metrics().AppendRecords) })
-	r.CounterFunc("kafka_server_raft_metrics_fetch_records_total", "records fetched from a leader",
-		func() float64 { return float64(n.Metrics().FetchRecords) })
+	const gauge, counter = metrics.Gauge, metrics.Counter
+	return []metrics.Reading[Metrics]{
+		of(gauge, "current_leader", "Id of the quorum's leader; -1: not known.", func(m Metrics) float64 { return float64(m.CurrentLeader) }),
+		of(gauge, "current_epoch", "Epoch of the quorum.", func(m Metrics) float64 { return float64(m.CurrentEpoch) }),
+		of(gauge, "current_vote", "Id that this node voted for in the epoch; -1: none.", func(m Metrics) float64 { return float64(m.CurrentVote) }),
+		of(gauge, "high_watermark", "Offset below which metadata is committed; -1: not known.", func(m Metrics) float64 { return float64(m.HighWatermark) }),
+		of(gauge, "log_end_offset", "Offset after the last record of the metadata log here.", func(m Metrics) float64 { return float64(m.LogEndOffset) }),
+		of(gauge, "log_end_epoch", "Epoch of the last record of the metadata log here.", func(m Metrics) float64 { return float64(m.LogEndEpoch) }),
+		of(gauge, "number_of_voters", "Voters of the quorum.", func(m Metrics) float64 { return float64(m.NumberOfVoters) }),
+		of(gauge, "number_of_observers", "Observers that the leader knows of; 0 elsewhere.", func(m Metrics) float64 { return float64(m.NumberOfObservers) }),
+		of(gauge, "number_unknown_voter_connections", "Voters whose address is not known.", func(m Metrics) float64 { return float64(m.UnknownVoterConns) }),
+		of(gauge, "commit_latency_avg", "Milliseconds from append to commit on the leader, on average since the start.", func(m Metrics) float64 { return m.CommitLatencyAvg }),
+		of(gauge, "commit_latency_max", "Milliseconds from append to commit on the leader, the longest.", func(m Metrics) float64 { return m.CommitLatencyMax }),
+		of(gauge, "election_latency_avg", "Milliseconds that elections took, on average since the start.", func(m Metrics) float64 { return m.ElectionLatencyAvg }),
+		of(gauge, "election_latency_max", "Milliseconds that the longest election took.", func(m Metrics) float64 { return m.ElectionLatencyMax }),
+		of(counter, "append_records_total", "Records that this node appended as leader; Kafka shows a rate.", func(m Metrics) float64 { return float64(m.AppendRecords) }),
+		of(counter, "fetch_records_total", "Records that this node fetched; Kafka shows a rate.", func(m Metrics) float64 { return float64(m.FetchRecords) }),
+	}
 }
