@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"sync/atomic"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -13,13 +14,17 @@ import (
 // bytes are unknown, so it stays failed until it is opened again.
 var ErrFailed = kerr.Errorf(kerr.KafkaStorageError, "an earlier write to this log failed")
 
+// ErrClosed says that the log was closed meanwhile: its partition was deleted or
+// moved, or the node stops. That is no failure of the disk.
+var ErrClosed = kerr.Errorf(kerr.KafkaStorageError, "the log is closed")
+
 // health remembers the first write or sync that failed. It is final: the bytes
 // that were not synced are unknown from then on.
 type health struct {
 	tp      kafka.TopicPartition // for messages
 	onError func(error)
 	failure atomic.Pointer[error]
-	closed  bool // guarded by the log's writer
+	closed  atomic.Bool
 }
 
 // Err is what made the log fail, or nil.
@@ -40,11 +45,11 @@ func (h *health) Fail(err error) {
 // fail notes the first write or sync that failed; it gives an error that
 // answers with KAFKA_STORAGE_ERROR.
 func (h *health) fail(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	if errors.Is(err, ErrFailed) {
+	switch {
+	case err == nil, errors.Is(err, ErrFailed), errors.Is(err, ErrClosed):
 		return err
+	case h.closed.Load(), errors.Is(err, fs.ErrClosed):
+		return ErrClosed
 	}
 	wrapped := fmt.Errorf("%w: %s of %s-%d: %w", kerr.KafkaStorageError, doing, h.tp.Topic, h.tp.Partition, err)
 	if h.failure.CompareAndSwap(nil, &wrapped) && h.onError != nil {
@@ -53,14 +58,13 @@ func (h *health) fail(doing string, err error) error {
 	return wrapped
 }
 
-// usable refuses changes of a log that failed or is closed. The caller holds
-// writer.
+// usable refuses changes of a log that failed or is closed.
 func (h *health) usable() error {
 	switch {
 	case h.failure.Load() != nil:
 		return ErrFailed
-	case h.closed:
-		return kerr.Errorf(kerr.KafkaStorageError, "the log of %s-%d is closed", h.tp.Topic, h.tp.Partition)
+	case h.closed.Load():
+		return ErrClosed
 	}
 	return nil
 }

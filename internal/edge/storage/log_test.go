@@ -382,3 +382,42 @@ func TestFewFilesAreOpen(t *testing.T) {
 		t.Errorf("%d files are open after all logs were closed", n)
 	}
 }
+
+// A partition may be deleted while others still hold its log: that is no
+// failure of the disk.
+func TestAClosedLogIsNoFailure(t *testing.T) {
+	var told []error
+	r := newRig(t, func(o *Options) { o.OnError = func(err error) { told = append(told, err) } })
+	r.append(plain("a", 1))
+	must(t, r.Roll())
+	r.append(plain("b", 1))
+	must(t, r.Rename(testDir+"-gone"))
+	must(t, r.Close(false))
+	must(t, r.disk.RemoveAll(testDir+"-gone"))
+	f := func(doing string, err error) {
+		t.Helper()
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("%s gives %v, want ErrClosed", doing, err)
+		}
+	}
+	_, err := r.AppendLeader(plain("c", 1), 1)
+	f("append", err)
+	_, err = r.Read(0, 1<<20, 1, true)
+	f("read", err)
+	_, err = r.Sync()
+	f("sync", err)
+	f("sync of sealed segments", r.SyncSealed())
+	f("tick", r.Tick())
+	f("roll", r.Roll())
+	_, err = r.DeleteOld(2)
+	f("retention", err)
+	f("truncation", r.TruncateTo(1))
+	_, err = r.Dirt(0, 2)
+	f("dirt", err)
+	_, _, err = r.OffsetForTimestamp(0, 2)
+	f("lookup", err)
+	must(t, r.Close(true))
+	if len(told) != 0 || r.Err() != nil {
+		t.Errorf("the disk counts as failed: %v", told)
+	}
+}

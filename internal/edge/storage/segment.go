@@ -258,12 +258,14 @@ func (s *segment) lastModifiedMs() (int64, error) {
 	return info.ModTime().UnixMilli(), nil
 }
 
-// largestTime is what retention by time compares.
+// largestTime is what retention by time compares: the largest timestamp, or the
+// time of the file when the records have none or cannot be read.
 func (s *segment) largestTime() (int64, error) {
-	if err := s.loadTimes(); err != nil {
+	err := s.loadTimes()
+	switch {
+	case err != nil && !errors.Is(err, errTorn):
 		return 0, err
-	}
-	if s.maxTime >= 0 {
+	case err == nil && s.maxTime >= 0:
 		return s.maxTime, nil
 	}
 	return s.lastModifiedMs()

@@ -16,8 +16,8 @@ import (
 // offset below which that is so. Appends go on meanwhile; what they add waits
 // for the next Sync.
 func (l *Log) Sync() (kafka.Offset, error) {
-	if l.failure.Load() != nil {
-		return l.RecoveryPoint(), ErrFailed
+	if err := l.usable(); err != nil {
+		return l.RecoveryPoint(), err
 	}
 	synced, err := flushing{l}.sync(false)
 	return synced, l.fail("sync", err)
@@ -26,8 +26,8 @@ func (l *Log) Sync() (kafka.Offset, error) {
 // SyncSealed does so for the segments that are no longer appended to, as is due
 // after a roll.
 func (l *Log) SyncSealed() error {
-	if l.failure.Load() != nil {
-		return ErrFailed
+	if err := l.usable(); err != nil {
+		return err
 	}
 	l.mu.RLock()
 	due := l.recovery < l.active().base
@@ -59,6 +59,9 @@ type work struct {
 func (l flushing) sync(sealed bool) (kafka.Offset, error) {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
+	if l.closed.Load() {
+		return l.RecoveryPoint(), ErrClosed
+	}
 	w := l.plan(sealed)
 	if l.metrics != nil && len(w.segments) > 0 {
 		began := time.Now()

@@ -20,7 +20,10 @@ type doomed struct {
 // says so.
 func (l *Log) Tick() error {
 	l.writer.Lock()
-	err := upkeep{l}.tick()
+	err := l.usable()
+	if err == nil {
+		err = upkeep{l}.tick()
+	}
 	l.writer.Unlock()
 	if err != nil {
 		return l.fail("tick", err)
@@ -32,9 +35,6 @@ func (l *Log) Tick() error {
 }
 
 func (l upkeep) tick() error {
-	if l.usable() != nil {
-		return nil
-	}
 	if l.expiry > 0 {
 		l.mu.Lock()
 		l.producers.expire(l.nowMs(), l.expiry.Milliseconds())
@@ -66,14 +66,16 @@ func (l upkeep) purge(all bool) error {
 func (l *Log) Close(sync bool) error {
 	l.writer.Lock()
 	defer l.writer.Unlock()
-	if l.closed {
+	if l.closed.Load() {
 		return nil
 	}
 	err := l.usable()
 	if err == nil {
 		err = l.fail("close", upkeep{l}.finish(sync))
 	}
-	l.closed = true
+	l.syncing.Lock() // a sync under way ends first
+	defer l.syncing.Unlock()
+	l.closed.Store(true)
 	for _, s := range l.segments {
 		for _, f := range s.files() {
 			err = errors.Join(err, f.retire())

@@ -5,16 +5,22 @@ import (
 	"errors"
 	"time"
 
-	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
 // defaultKeyBytes is the memory for keys without log.cleaner.dedupe.buffer.size.
 const defaultKeyBytes = 128 << 20
 
-// cleanLoop compacts one log after the other, the dirtiest first, and rests when
+// cleaning compacts the logs that want it.
+type cleaning struct {
+	*Dirs
+	owner Owner
+}
+
+// run compacts one log after the other, the dirtiest first, and rests when
 // none is dirty enough.
-func (d *Dirs) cleanLoop(ctx context.Context, owner Owner) {
+func (d cleaning) run(ctx context.Context) {
 	timer := time.NewTimer(d.opt.Every.Clean)
 	defer timer.Stop()
 	for {
@@ -23,7 +29,7 @@ func (d *Dirs) cleanLoop(ctx context.Context, owner Owner) {
 			return
 		case <-timer.C:
 		}
-		for ctx.Err() == nil && d.Clean(owner) {
+		for ctx.Err() == nil && d.once() {
 		}
 		timer.Reset(d.opt.Every.Clean)
 	}
@@ -36,11 +42,11 @@ type candidate struct {
 	dirt storage.Dirt
 }
 
-// Clean compacts the dirtiest log of those that are dirty enough, and tells
+// once compacts the dirtiest log of those that are dirty enough, and tells
 // whether it got somewhere. It must not be called from two goroutines at once.
-func (d *Dirs) Clean(owner Owner) bool {
+func (d cleaning) once() bool {
 	d.figures.lookedMs.Store(time.Now().UnixMilli())
-	best, ok := d.dirtiest(owner)
+	best, ok := d.dirtiest()
 	if !ok {
 		return false
 	}
@@ -49,9 +55,7 @@ func (d *Dirs) Clean(owner Owner) bool {
 	to, err := c.Compact(best.log, best.dirt)
 	tp := best.log.TP()
 	if errors.Is(err, storage.ErrUncleanable) {
-		d.opt.Logger.Error("log cannot be compacted and is left as it is", "topic", tp.Topic, "partition", int32(tp.Partition), "error", err)
-		best.dir.uncleanable[best.log] = true
-		best.dir.unreadable.Set(len(best.dir.uncleanable))
+		d.leave(best, err)
 		return true
 	}
 	if err != nil || to <= best.dirt.From {
@@ -67,7 +71,15 @@ func (d *Dirs) Clean(owner Owner) bool {
 	return true
 }
 
-func (d *Dirs) dirtiest(owner Owner) (best candidate, ok bool) {
+// leave remembers a log that cannot be read: it stays as it is.
+func (d cleaning) leave(c candidate, err error) {
+	tp := c.log.TP()
+	d.opt.Logger.Error("log cannot be compacted and is left as it is", "topic", tp.Topic, "partition", int32(tp.Partition), "error", err)
+	c.dir.uncleanable[c.log] = true
+	c.dir.unreadable.Set(len(c.dir.uncleanable))
+}
+
+func (d cleaning) dirtiest() (best candidate, ok bool) {
 	d.each(func(dir *directory) error {
 		logs := dir.compacted()
 		if len(logs) == 0 {
@@ -76,7 +88,7 @@ func (d *Dirs) dirtiest(owner Owner) (best candidate, ok bool) {
 		// Only what a checkpoint calls synced is compacted: after a loss of power
 		// recovery takes holes for losses above that point.
 		for _, l := range logs {
-			if err := l.SyncSealed(); err != nil {
+			if err := l.SyncSealed(); failed(err) {
 				return err
 			}
 		}
@@ -84,12 +96,16 @@ func (d *Dirs) dirtiest(owner Owner) (best candidate, ok bool) {
 			return err
 		}
 		for _, l := range logs {
-			hw, known := owner.HighWatermark(l.TP())
+			hw, known := d.owner.HighWatermark(l.TP())
 			if !known {
 				continue
 			}
 			dirt, err := l.Dirt(dir.checkpoints.cleanedTo(l.TP()), hw)
-			if err != nil {
+			if errors.Is(err, kerr.CorruptMessage) {
+				d.leave(candidate{dir, l, dirt}, err)
+				continue
+			}
+			if failed(err) {
 				return err
 			}
 			if dirt.Due(l.Config().MinCleanableDirtyRatio) && (!ok || dirt.Ratio() > best.dirt.Ratio()) {
@@ -110,12 +126,4 @@ func (dir *directory) compacted() []*storage.Log {
 		}
 	}
 	return out
-}
-
-// CleanedTo is how far a log is compacted.
-func (d *Dirs) CleanedTo(l *storage.Log) kafka.Offset {
-	if dir := d.holder(l); dir != nil {
-		return dir.checkpoints.cleanedTo(l.TP())
-	}
-	return 0
 }

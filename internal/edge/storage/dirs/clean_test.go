@@ -29,22 +29,22 @@ func TestTheDirtiestLogIsCompactedFirst(t *testing.T) {
 	must(t, b.Roll())
 	n.append(n.create("c", 0, ids[1]), "1") // not a compacted topic
 	for range 2 {
-		if !n.Clean(n) {
+		if !(cleaning{n.Dirs, n}).once() {
 			t.Fatal("nothing was cleaned")
 		}
 	}
-	if n.Clean(n) {
+	if (cleaning{n.Dirs, n}).once() {
 		t.Error("a clean log was cleaned again")
 	}
-	if x, y := n.CleanedTo(a), n.CleanedTo(b); x != 2 || y != 3 {
+	if x, y := n.cleanedTo(a), n.cleanedTo(b); x != 2 || y != 3 {
 		t.Errorf("cleaned to %d and %d, want 2 and 3", x, y)
 	}
 	one := b.Size()
 	n.append(b, "4")
 	must(t, b.Roll())
 	n.crash()
-	if got := n.Loaded()[1]; got.Log.End() != 3 && got.Log.End() != 4 || n.CleanedTo(got.Log) != 3 || got.Log.Size() < one {
-		t.Errorf("after a crash %s ends at %d with %d bytes, cleaned to %d", got.Name.Topic, got.Log.End(), got.Log.Size(), n.CleanedTo(got.Log))
+	if got := n.Loaded()[1]; got.Log.End() != 3 && got.Log.End() != 4 || n.cleanedTo(got.Log) != 3 || got.Log.Size() < one {
+		t.Errorf("after a crash %s ends at %d with %d bytes, cleaned to %d", got.Name.Topic, got.Log.End(), got.Log.Size(), n.cleanedTo(got.Log))
 	}
 }
 
@@ -55,7 +55,7 @@ func TestAFailureOfTheCleanerTakesTheDirectoryOffline(t *testing.T) {
 	n.append(a, "1", "2")
 	must(t, a.Roll())
 	n.fault.Inject(noSpaceFor(".cleaned"))
-	if n.Clean(n) {
+	if (cleaning{n.Dirs, n}).once() {
 		t.Error("a failed compaction counts as done")
 	}
 	if id := <-n.failed; id != ids[1] {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/config"
@@ -66,6 +67,7 @@ type Dirs struct {
 	fs      vfs.FS
 	claimed *Claimed
 	list    []*directory
+	loaded  atomic.Bool // from here on a failure is told
 	figures figures
 
 	work    sync.WaitGroup // goroutines of Run and of callbacks
@@ -197,13 +199,14 @@ func (d *Dirs) fail(dir *directory, err error) {
 		l.Fail(failed)
 	}
 	d.opt.Logger.Error("log directory is offline until the next start", "dir", dir.path, "id", dir.id, "error", err)
+	tell := d.loaded.Load()
 	d.work.Go(func() {
 		// What was not synced is unknown from here on, so the next start must
 		// not take it for whole. The note may be as unreachable as the rest.
 		if err := storage.ForgetBoot(d.fs, dir.path); err != nil {
 			d.opt.Logger.Debug("boot note stays", "dir", dir.path, "error", err)
 		}
-		if d.opt.OnFailed != nil {
+		if d.opt.OnFailed != nil && tell {
 			d.opt.OnFailed(dir.id, dir.path, failed)
 		}
 	})

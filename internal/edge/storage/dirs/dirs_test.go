@@ -110,6 +110,12 @@ func (n *node) crash() {
 	n.start()
 }
 
+func (n *node) upkeep() upkeep { return upkeep{n.Dirs, n} }
+
+func (n *node) cleanedTo(l *storage.Log) kafka.Offset {
+	return n.holder(l).checkpoints.cleanedTo(l.TP())
+}
+
 func tp(topic string, partition kafka.PartitionID) kafka.TopicPartition {
 	return kafka.TopicPartition{Topic: topic, Partition: partition}
 }
@@ -182,8 +188,8 @@ func TestACrashLosesOnlyWhatWasNotSynced(t *testing.T) {
 	n.append(a, "1", "2")
 	_, err := a.Sync()
 	must(t, err)
-	n.CheckpointHighWatermarks(n)
-	n.CheckpointRecoveryPoints()
+	n.upkeep().highWatermarks()
+	n.upkeep().recoveryPoints()
 	n.append(a, "3")
 	n.crash()
 	n.wants("a-0@d2:2/2")
@@ -266,6 +272,9 @@ func TestADirectoryThatCannotBeReadIsOffline(t *testing.T) {
 	n := formatted(t)
 	n.fault.Inject(vfs.Rule{Ops: vfs.OpAny, Path: "/d2", Err: vfs.ErrIO})
 	n.start()
+	if len(n.failed) != 0 {
+		t.Error("what failed before the node runs is told as if it failed now")
+	}
 	if n.Online(ids[1]) || !n.Online(ids[0]) || !n.AnyOffline() {
 		t.Error("d2 should be offline and d1 online")
 	}
@@ -321,7 +330,7 @@ func TestAFailedCheckpointTakesTheDirectoryOffline(t *testing.T) {
 	n.start()
 	n.append(n.create("a", 0, ids[1]), "1")
 	n.fault.Inject(vfs.Rule{Ops: vfs.OpSync, Path: "/d2/" + HighWatermarkFile, Err: vfs.ErrIO})
-	n.CheckpointHighWatermarks(n)
+	n.upkeep().highWatermarks()
 	if id := <-n.failed; id != ids[1] {
 		t.Errorf("told of %s, want d2", id)
 	}
@@ -383,9 +392,9 @@ func TestADeletedLogLeavesNothingToItsSuccessor(t *testing.T) {
 	_, err := a.Sync()
 	must(t, err)
 	must(t, a.SetStart(2))
-	n.CheckpointRecoveryPoints()
-	n.CheckpointLogStarts()
-	n.CheckpointHighWatermarks(n)
+	n.upkeep().recoveryPoints()
+	n.upkeep().logStarts()
+	n.upkeep().highWatermarks()
 	must(t, n.Delete(a))
 	delete(n.marks, a.TP())
 
@@ -424,7 +433,7 @@ func TestDeletedFoldersGoAfterTheirDelayAndStraysStay(t *testing.T) {
 	must(t, n.Stray(b))
 	f := func(want string) {
 		t.Helper()
-		n.Tick()
+		n.upkeep().tick()
 		if got := n.folders("/d2"); got != want {
 			t.Errorf("folders are %q, want %q", got, want)
 		}
@@ -484,7 +493,7 @@ func TestRetentionTellsTheOwner(t *testing.T) {
 	a.SetConfig(c)
 	n.append(a, "1")
 	n.clock = n.clock.Add(2 * time.Second)
-	n.Retain(n)
+	n.upkeep().retainAll()
 	if a.Start() != 1 || !slices.Equal(n.trimmed, []kafka.TopicPartition{a.TP()}) {
 		t.Errorf("log start %d, told %v", a.Start(), n.trimmed)
 	}
@@ -527,4 +536,23 @@ func FuzzCleanShutdownMarker(f *testing.F) {
 
 func noSpaceFor(path string) vfs.Rule {
 	return vfs.Rule{Ops: vfs.OpWrite, Path: path, Err: vfs.ErrNoSpace}
+}
+
+func TestALogDeletedMeanwhileIsNoFailure(t *testing.T) {
+	n := formatted(t)
+	n.start()
+	a := n.create("a", 0, ids[1])
+	n.append(a, "1")
+	hw := n.marks[a.TP()]
+	must(t, n.Delete(a))
+	n.marks[a.TP()] = hw
+	dir := n.byID(ids[1])
+	dir.logs[a.TP()] = a // as the periodic work sees it that took its list before
+	n.upkeep().tick()
+	n.upkeep().retainAll()
+	n.upkeep().recoveryPoints()
+	(cleaning{n.Dirs, n}).once()
+	if err := dir.offline(); err != nil {
+		t.Error(err)
+	}
 }

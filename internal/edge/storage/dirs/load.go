@@ -34,7 +34,7 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 		opt.KeyBytes = defaultKeyBytes
 	}
 	opt.Threads = max(opt.Threads, 1)
-	d := &Dirs{opt: opt, fs: c.fs, claimed: c}
+	d := loading{&Dirs{opt: opt, fs: c.fs, claimed: c}}
 	for _, from := range c.Directories {
 		if from.Logs {
 			d.list = append(d.list, d.directory(from))
@@ -44,10 +44,15 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 		d.abandon()
 		return nil, err
 	}
-	return d, nil
+	d.loaded.Store(true)
+	return d.Dirs, nil
 }
 
-func (d *Dirs) directory(from *Directory) *directory {
+// loading is what finding and opening the logs does to directories that nobody
+// uses yet.
+type loading struct{ *Dirs }
+
+func (d loading) directory(from *Directory) *directory {
 	dir := &directory{
 		path: from.Path, id: from.ID,
 		logs:        map[kafka.TopicPartition]*storage.Log{},
@@ -61,7 +66,7 @@ func (d *Dirs) directory(from *Directory) *directory {
 	return dir
 }
 
-func (d *Dirs) load() error {
+func (d loading) load() error {
 	fatal := make([]error, len(d.list))
 	var loading sync.WaitGroup
 	for i, dir := range d.list {
@@ -84,7 +89,7 @@ func (d *Dirs) load() error {
 
 // loadDirectory opens the logs of one directory. The error it returns is fatal;
 // a disk that cannot be read only takes the directory offline.
-func (d *Dirs) loadDirectory(dir *directory) error {
+func (d loading) loadDirectory(dir *directory) error {
 	began := time.Now()
 	names, fatal, err := d.scan(dir)
 	if fatal != nil {
@@ -110,7 +115,7 @@ func (d *Dirs) loadDirectory(dir *directory) error {
 
 // prepare takes the clean marker away, so that a crash while loading counts as
 // one, and reads the checkpoints.
-func (d *Dirs) prepare(dir *directory) (err error) {
+func (d loading) prepare(dir *directory) (err error) {
 	if dir.clean, err = takeMarker(d.fs, dir.path); err != nil {
 		return err
 	}
@@ -121,7 +126,7 @@ func (d *Dirs) prepare(dir *directory) (err error) {
 }
 
 // scan sorts out the folders of a directory.
-func (d *Dirs) scan(dir *directory) (logs []kafka.TopicPartition, fatal, err error) {
+func (d loading) scan(dir *directory) (logs []kafka.TopicPartition, fatal, err error) {
 	entries, err := d.fs.ReadDir(dir.path)
 	if err != nil {
 		return nil, nil, err
@@ -149,7 +154,7 @@ func (d *Dirs) scan(dir *directory) (logs []kafka.TopicPartition, fatal, err err
 }
 
 // openAll opens the logs of a directory, several at a time.
-func (d *Dirs) openAll(dir *directory, names []kafka.TopicPartition) error {
+func (d loading) openAll(dir *directory, names []kafka.TopicPartition) error {
 	return inParallel(d.opt.Threads, names, func(tp kafka.TopicPartition) error { return d.openFound(dir, tp) })
 }
 
@@ -177,7 +182,7 @@ func inParallel[T any](workers int, list []T, do func(T) error) error {
 	return errors.Join(errs...)
 }
 
-func (d *Dirs) openFound(dir *directory, tp kafka.TopicPartition) error {
+func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
 	opt := d.logOptions(dir, tp)
 	opt.Clean, opt.SameBoot = dir.clean, dir.boot
 	dir.checkpoints.mu.Lock()
@@ -206,7 +211,7 @@ func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Optio
 
 // refuseDoubles refuses a partition that lies in two directories: which copy
 // counts is not for us to guess.
-func (d *Dirs) refuseDoubles() error {
+func (d loading) refuseDoubles() error {
 	seen := map[kafka.TopicPartition]string{}
 	for _, dir := range d.list {
 		for _, l := range dir.all() {
@@ -221,7 +226,7 @@ func (d *Dirs) refuseDoubles() error {
 }
 
 // abandon closes what was opened, without claiming a clean shutdown.
-func (d *Dirs) abandon() {
+func (d loading) abandon() {
 	for _, dir := range d.list {
 		for _, l := range slices.Backward(dir.all()) {
 			_ = l.Close(false) // the error that ends the start is the one to tell

@@ -3,9 +3,7 @@ package dirs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -64,42 +62,11 @@ func millis(ms int64) time.Duration {
 // compaction, which has its own, as it may take long.
 func (d *Dirs) Run(ctx context.Context, owner Owner) {
 	var running sync.WaitGroup
-	running.Go(func() { d.housekeep(ctx, owner) })
+	running.Go(func() { upkeep{d, owner}.run(ctx) })
 	if d.opt.Every.Clean > 0 {
-		running.Go(func() { d.cleanLoop(ctx, owner) })
+		running.Go(func() { cleaning{d, owner}.run(ctx) })
 	}
 	running.Wait()
-}
-
-// task is one kind of periodic work.
-type task struct {
-	every time.Duration
-	next  time.Time
-	run   func()
-}
-
-func (d *Dirs) housekeep(ctx context.Context, owner Owner) {
-	e, now := d.opt.Every, time.Now()
-	tasks := []*task{
-		{e.Tick, now.Add(e.Tick), d.Tick},
-		{e.HighWatermarks, now.Add(e.HighWatermarks), func() { d.CheckpointHighWatermarks(owner) }},
-		{e.RecoveryPoints, now.Add(e.RecoveryPoints), d.CheckpointRecoveryPoints},
-		{e.LogStarts, now.Add(e.LogStarts), d.CheckpointLogStarts},
-		{e.Retention, now.Add(e.FirstRetention), func() { d.Retain(owner) }},
-	}
-	tasks = slices.DeleteFunc(tasks, func(t *task) bool { return t.every <= 0 })
-	for len(tasks) > 0 {
-		first := slices.MinFunc(tasks, func(a, b *task) int { return a.next.Compare(b.next) })
-		timer := time.NewTimer(time.Until(first.next))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C:
-			first.run()
-			first.next = time.Now().Add(first.every)
-		}
-	}
 }
 
 // each does something with every directory that works; one where it fails goes
@@ -115,124 +82,6 @@ func (d *Dirs) each(do func(*directory) error) {
 	}
 }
 
-// Tick writes what idle logs have pending, syncs what flush.ms says, and
-// removes folders and files whose delay has passed.
-func (d *Dirs) Tick() {
-	d.each(func(dir *directory) error {
-		for _, l := range dir.all() {
-			if err := l.Tick(); err != nil {
-				return err
-			}
-		}
-		return d.purge(dir)
-	})
-}
-
-func (d *Dirs) purge(dir *directory) error {
-	now := d.opt.Now()
-	var due []string
-	dir.mu.Lock()
-	dir.doomed = slices.DeleteFunc(dir.doomed, func(x doomed) bool {
-		gone := !now.Before(x.at)
-		if gone {
-			due = append(due, x.path)
-		}
-		return gone
-	})
-	dir.mu.Unlock()
-	for _, path := range due {
-		if err := d.fs.RemoveAll(path); err != nil {
-			return fmt.Errorf("remove %s: %w", path, err)
-		}
-	}
-	return nil
-}
-
-// CheckpointHighWatermarks writes replication-offset-checkpoint.
-func (d *Dirs) CheckpointHighWatermarks(owner Owner) {
-	d.each(func(dir *directory) error {
-		logs := dir.all()
-		known := make(map[kafka.TopicPartition]kafka.Offset, len(logs))
-		for _, l := range logs {
-			if hw, ok := owner.HighWatermark(l.TP()); ok {
-				known[l.TP()] = hw
-			}
-		}
-		return dir.checkpoints.replace(HighWatermarkFile, func() storage.Offsets {
-			for _, l := range logs {
-				if _, ok := known[l.TP()]; !ok {
-					// Not in service yet: what was said of it still holds.
-					known[l.TP()] = dir.checkpoints.marks[l.TP()]
-				}
-			}
-			return known
-		})
-	})
-}
-
-// CheckpointRecoveryPoints writes recovery-point-offset-checkpoint.
-func (d *Dirs) CheckpointRecoveryPoints() {
-	d.each(func(dir *directory) error { return dir.checkpointRecovery(dir.all()) })
-}
-
-func (dir *directory) checkpointRecovery(logs []*storage.Log) error {
-	return dir.checkpoints.replace(RecoveryPointFile, func() storage.Offsets {
-		now := make(storage.Offsets, len(logs))
-		for _, l := range logs {
-			now[l.TP()] = l.RecoveryPoint()
-		}
-		return now
-	})
-}
-
-// CheckpointLogStarts writes log-start-offset-checkpoint: the starts that lie
-// above the first segment.
-func (d *Dirs) CheckpointLogStarts() {
-	d.each(func(dir *directory) error { return dir.checkpointStarts(dir.all()) })
-}
-
-func (dir *directory) checkpointStarts(logs []*storage.Log) error {
-	return dir.checkpoints.replace(LogStartFile, func() storage.Offsets {
-		now := storage.Offsets{}
-		for _, l := range logs {
-			if start := l.Start(); start > l.FirstSegment() {
-				now[l.TP()] = start
-			}
-		}
-		return now
-	})
-}
-
-// Retain removes segments that retention no longer wants.
-func (d *Dirs) Retain(owner Owner) {
-	d.each(func(dir *directory) error {
-		for _, l := range dir.all() {
-			if err := d.retain(l, owner); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-func (d *Dirs) retain(l *storage.Log, owner Owner) error {
-	hw, ok := owner.HighWatermark(l.TP())
-	if !ok {
-		return nil
-	}
-	start := l.Start()
-	bytes, err := l.DeleteOld(hw)
-	if err != nil || bytes == 0 {
-		return err
-	}
-	d.opt.Logger.Info("deleted old segments", "topic", l.TP().Topic, "partition", int32(l.TP().Partition),
-		"bytes", bytes, "start", int64(l.Start()))
-	if l.Start() > start {
-		owner.Trimmed(l.TP())
-	}
-	return nil
-}
-
 // Close stops using the directories. With clean set every log is synced and
 // closed, the checkpoints are written, and each directory in which all of that
 // went well gets the marker of a clean shutdown under the broker epoch. Run must
@@ -241,7 +90,7 @@ func (d *Dirs) retain(l *storage.Log, owner Owner) error {
 func (d *Dirs) Close(clean bool, epoch kafka.BrokerEpoch, owner Owner) {
 	d.closing.Do(func() {
 		if clean {
-			d.CheckpointHighWatermarks(owner)
+			upkeep{d, owner}.highWatermarks()
 		}
 		var closing sync.WaitGroup
 		for _, dir := range d.list {

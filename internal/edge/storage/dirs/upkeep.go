@@ -1,0 +1,171 @@
+package dirs
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/edge/storage"
+)
+
+// upkeep is the periodic work on all logs.
+type upkeep struct {
+	*Dirs
+	owner Owner
+}
+
+// failed tells an error of the disk from that of a log which was deleted while
+// its turn came.
+func failed(err error) bool { return err != nil && !errors.Is(err, storage.ErrClosed) }
+
+// task is one kind of periodic work.
+type task struct {
+	every time.Duration
+	next  time.Time
+	run   func()
+}
+
+func (d upkeep) run(ctx context.Context) {
+	e, now := d.opt.Every, time.Now()
+	tasks := []*task{
+		{e.Tick, now.Add(e.Tick), d.tick},
+		{e.HighWatermarks, now.Add(e.HighWatermarks), d.highWatermarks},
+		{e.RecoveryPoints, now.Add(e.RecoveryPoints), d.recoveryPoints},
+		{e.LogStarts, now.Add(e.LogStarts), d.logStarts},
+		{e.Retention, now.Add(e.FirstRetention), d.retainAll},
+	}
+	tasks = slices.DeleteFunc(tasks, func(t *task) bool { return t.every <= 0 })
+	for len(tasks) > 0 {
+		first := slices.MinFunc(tasks, func(a, b *task) int { return a.next.Compare(b.next) })
+		timer := time.NewTimer(time.Until(first.next))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+			first.run()
+			first.next = time.Now().Add(first.every)
+		}
+	}
+}
+
+// tick writes what idle logs have pending, syncs what flush.ms says, and
+// removes folders and files whose delay has passed.
+func (d upkeep) tick() {
+	d.each(func(dir *directory) error {
+		for _, l := range dir.all() {
+			if err := l.Tick(); failed(err) {
+				return err
+			}
+		}
+		return d.purge(dir)
+	})
+}
+
+func (d upkeep) purge(dir *directory) error {
+	now := d.opt.Now()
+	var due []string
+	dir.mu.Lock()
+	dir.doomed = slices.DeleteFunc(dir.doomed, func(x doomed) bool {
+		gone := !now.Before(x.at)
+		if gone {
+			due = append(due, x.path)
+		}
+		return gone
+	})
+	dir.mu.Unlock()
+	for _, path := range due {
+		if err := d.fs.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// highWatermarks writes replication-offset-checkpoint.
+func (d upkeep) highWatermarks() {
+	d.each(func(dir *directory) error {
+		logs := dir.all()
+		known := make(map[kafka.TopicPartition]kafka.Offset, len(logs))
+		for _, l := range logs {
+			if hw, ok := d.owner.HighWatermark(l.TP()); ok {
+				known[l.TP()] = hw
+			}
+		}
+		return dir.checkpoints.replace(HighWatermarkFile, func() storage.Offsets {
+			for _, l := range logs {
+				if _, ok := known[l.TP()]; !ok {
+					// Not in service yet: what was said of it still holds.
+					known[l.TP()] = dir.checkpoints.marks[l.TP()]
+				}
+			}
+			return known
+		})
+	})
+}
+
+// recoveryPoints writes recovery-point-offset-checkpoint.
+func (d upkeep) recoveryPoints() {
+	d.each(func(dir *directory) error { return dir.checkpointRecovery(dir.all()) })
+}
+
+// logStarts writes log-start-offset-checkpoint: the starts that lie
+// above the first segment.
+func (d upkeep) logStarts() {
+	d.each(func(dir *directory) error { return dir.checkpointStarts(dir.all()) })
+}
+
+// retainAll removes segments that retention no longer wants.
+func (d upkeep) retainAll() {
+	d.each(func(dir *directory) error {
+		for _, l := range dir.all() {
+			if err := d.retain(l); failed(err) {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (d upkeep) retain(l *storage.Log) error {
+	hw, ok := d.owner.HighWatermark(l.TP())
+	if !ok {
+		return nil
+	}
+	start := l.Start()
+	bytes, err := l.DeleteOld(hw)
+	if err != nil || bytes == 0 {
+		return err
+	}
+	d.opt.Logger.Info("deleted old segments", "topic", l.TP().Topic, "partition", int32(l.TP().Partition),
+		"bytes", bytes, "start", int64(l.Start()))
+	if l.Start() > start {
+		d.owner.Trimmed(l.TP())
+	}
+	return nil
+}
+
+func (dir *directory) checkpointRecovery(logs []*storage.Log) error {
+	return dir.checkpoints.replace(RecoveryPointFile, func() storage.Offsets {
+		now := make(storage.Offsets, len(logs))
+		for _, l := range logs {
+			now[l.TP()] = l.RecoveryPoint()
+		}
+		return now
+	})
+}
+
+func (dir *directory) checkpointStarts(logs []*storage.Log) error {
+	return dir.checkpoints.replace(LogStartFile, func() storage.Offsets {
+		now := storage.Offsets{}
+		for _, l := range logs {
+			if start := l.Start(); start > l.FirstSegment() {
+				now[l.TP()] = start
+			}
+		}
+		return now
+	})
+}
