@@ -3,6 +3,7 @@ package partitions_test
 import (
 	"io/fs"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -369,5 +370,41 @@ func TestProposalsReachTheController(t *testing.T) {
 	}
 	if done, _ := p.Acked(got, true); done {
 		t.Error("the new member of the ISR does not count")
+	}
+}
+
+// However appends and syncs interleave, everybody is answered, and what is
+// answered is on disk.
+func TestManyProducersShareSyncs(t *testing.T) {
+	mem := vfs.NewMem()
+	b := testbed.New(t, mem, "/data", 1).Start()
+	b.Topic("t", 1, "flush.messages", "3")
+	p := b.Find("t", 0)
+	var producers sync.WaitGroup
+	for range 8 {
+		producers.Go(func() {
+			for range 50 {
+				got, err := p.Append(records(1), true)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				done := make(chan error, 1)
+				b.Manager.OnCommit(p.Name, got, func(err error) { done <- err })
+				if err := <-done; err != nil {
+					t.Error(err)
+				}
+				if synced, err := p.Durable(); got.Sync && (err != nil || synced < got.End) {
+					t.Errorf("answered at %d, synced to %d, %v", got.End, synced, err)
+				}
+			}
+		})
+	}
+	producers.Wait()
+	if s := p.Status(); s.HighWatermark != 400 {
+		t.Errorf("%+v", s)
+	}
+	if end := b.Again(mem.Crash()).Find("t", 0).Status().LogEnd; end < 398 {
+		t.Errorf("%d of 400 records are there after a loss of power, with a sync each 3", end)
 	}
 }

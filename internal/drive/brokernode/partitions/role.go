@@ -35,7 +35,7 @@ func (p *Partition) assign(a replica.Assigned) error {
 		p.mu.Unlock()
 		return nil // offline: it keeps answering so, whatever its role
 	}
-	a.Log = replica.Extent{Start: p.log.Start(), End: p.log.End()}
+	a.Log = replica.Extent{Start: p.log.Start(), End: max(p.log.Start(), p.visibleEnd(p.log.End()))}
 	ledBefore, oldEpoch, inSync := p.core.Role() == replica.Leading, p.core.LeaderEpoch(), len(p.core.ISR())
 	var err error
 	if a.Leader == p.host.cfg.Self && a.LeaderEpoch > oldEpoch {
@@ -44,7 +44,9 @@ func (p *Partition) assign(a replica.Assigned) error {
 	wake, turned := room[:0], false
 	if err == nil {
 		wake = p.step(a, wake)
-		turned = p.out.Turned
+		if turned = p.out.Turned; turned {
+			p.sync.reset(p.log.RecoveryPoint())
+		}
 		p.countISR(inSync)
 	}
 	leadsNow, epoch := p.core.Role() == replica.Leading, p.core.LeaderEpoch()

@@ -51,36 +51,49 @@ func (p *Partition) visibleEnd(end kafka.Offset) kafka.Offset {
 	return end
 }
 
+// reset begins a leader epoch: a follower's log may have been cut below what was
+// synced before. mu is held.
+func (s *syncing) reset(synced kafka.Offset) {
+	if !s.running {
+		s.wanted, s.synced = synced, synced
+	}
+}
+
 // syncAll syncs until nothing is wanted. A log that fails takes its directory
 // offline by itself, which answers all who wait.
 func (p *Partition) syncAll() {
 	for more := true; more; {
 		p.mu.Lock()
 		log := p.log
+		p.sync.running = log != nil
 		p.mu.Unlock()
 		if log == nil {
-			break
+			return
 		}
 		end, err := log.Sync()
 		if err != nil {
-			break
+			p.mu.Lock()
+			p.sync.running = false
+			p.mu.Unlock()
+			return
 		}
 		more = p.syncedTo(end)
 	}
-	p.mu.Lock()
-	p.sync.running = false
-	p.mu.Unlock()
 }
 
 // syncedTo lets the core know what the disk holds, and tells whether more is
-// wanted. When nothing is, the rest of the log needs no sync to be visible.
+// wanted. When nothing is, the rest of the log needs no sync to be visible, and
+// the next one that is due is made by another goroutine.
 func (p *Partition) syncedTo(end kafka.Offset) bool {
 	var room [8]*await.Parked
 	p.mu.Lock()
 	p.sync.synced = max(p.sync.synced, end)
-	more := p.sync.wanted > p.sync.synced
-	if !more && p.log != nil {
-		p.sync.running, end = false, p.log.End()
+	more := p.log != nil && p.sync.wanted > end && p.log.End() > end
+	if !more {
+		p.sync.running, p.sync.wanted = false, p.sync.synced
+		if p.log != nil {
+			end = p.log.End()
+		}
 	}
 	wake := p.step(replica.Appended{End: end}, room[:0])
 	if !p.out.HighWatermarkMoved {
