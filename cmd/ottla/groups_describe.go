@@ -121,6 +121,9 @@ func newDescribedGroup(l kadm.DescribedGroupLag) describedGroup {
 	}
 	for _, byPartition := range l.Lag {
 		for _, p := range byPartition {
+			if p.Commit.At < 0 && p.Member == nil {
+				continue // a partition that the group has nothing to do with
+			}
 			o := describedOffset{Topic: p.Topic, Partition: p.Partition, End: p.End.Offset}
 			if p.Commit.At >= 0 {
 				o.Committed = &p.Commit.At

@@ -124,7 +124,7 @@ func askSeed(ctx context.Context, seed *kgo.Broker) (*quorumState, error) {
 	topic.Topic = kafka.MetadataTopic
 	topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
 	req.Topics = append(req.Topics, topic)
-	answer, err := seed.RetriableRequest(ctx, req)
+	answer, err := seed.Request(ctx, req)
 	if err != nil {
 		return nil, err
 	}
@@ -148,7 +148,7 @@ func (f *quorumFlags) clusterID(ctx context.Context, seed *kgo.Broker) string {
 	if f.controllers != "" {
 		req.EndpointType = 2 // KIP-919: a controller is asked for controllers
 	}
-	answer, err := seed.RetriableRequest(ctx, req)
+	answer, err := seed.Request(ctx, req)
 	if err != nil {
 		return ""
 	}
