@@ -39,10 +39,11 @@ type Node struct {
 	unsynced  atomic.Int64 // bytes handed to Append that are not durable
 	replies   sync.Pool    // of channels for Append
 
-	stopOnce sync.Once
-	stopAsk  chan struct{}
-	done     chan struct{} // closed when the loop has ended
-	wg       sync.WaitGroup
+	askOnce, endOnce sync.Once
+	stopAsk          chan struct{}
+	done             chan struct{} // closed when the loop has ended
+	wg               sync.WaitGroup
+	closed           error // of the log
 }
 
 // item is something the loop has to look at.
@@ -57,8 +58,8 @@ func (c clock) now() kafka.Instant { return kafka.Instant(time.Since(c.origin)) 
 func (c clock) ms() int64 { return time.Now().UnixMilli() }
 
 // Start reads the metadata directory and joins the quorum. When it returns, the
-// node answers; an only voter leads already and its election is durable. ctx
-// ends the node like Stop without a grace period.
+// node answers; an only voter leads already and its election is durable. The end
+// of ctx ends the loop without a grace period; Stop is called in any case.
 func Start(ctx context.Context, cfg Config) (*Node, error) {
 	cfg = cfg.withDefaults()
 	dir, err := openDir(cfg)
@@ -109,7 +110,7 @@ func (e event) run(l *loop) { l.step(e.ev) }
 // Stop leaves the quorum in good order: a leader hands over and stays until
 // another leads, or ctx ends. Then everything is synced and closed.
 func (n *Node) Stop(ctx context.Context) error {
-	n.stopOnce.Do(func() {
+	n.askOnce.Do(func() {
 		_ = n.put(event{raft.Shutdown{Until: kafka.Never}})
 		close(n.stopAsk)
 	})
@@ -119,12 +120,18 @@ func (n *Node) Stop(ctx context.Context) error {
 		_ = n.put(event{raft.Shutdown{Until: 0}}) // it has waited long enough
 		<-n.done
 	}
+	n.endOnce.Do(n.end)
+	return n.closed
+}
+
+// end stops what the loop has left running.
+func (n *Node) end() {
 	n.listeners.stop()
 	n.writer.stop()
 	n.wg.Wait()
 	n.emptyInbox()
 	n.loop.abandon()
-	return n.log.Close()
+	n.closed = n.log.Close()
 }
 
 // emptyInbox refuses what came when nobody looks any more.

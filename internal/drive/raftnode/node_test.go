@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -68,6 +69,18 @@ func TestAppendOfAnotherEpochIsRefused(t *testing.T) {
 	if _, err := n.Append(1, [][]byte{make([]byte, maxBatch)}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a batch above 8 MiB: %v", err)
 	}
+}
+
+// Whoever stops a node may do so again; the end of its context is no obstacle.
+func TestStoppingTwiceIsStopping(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	n, err := Start(ctx, lone(vfs.NewMem(), "/d/__cluster_metadata-0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	stop(t, n)
+	stop(t, n)
 }
 
 func TestAppendAfterStopIsRefused(t *testing.T) {
