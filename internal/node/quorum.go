@@ -65,6 +65,12 @@ func (n *node) quorumConfig() raftnode.Config {
 	for _, b := range self.Bootstrap {
 		rc.Bootstrap = append(rc.Bootstrap, raft.Endpoint{Name: rc.Listener, Host: b.Host, Port: uint16(b.Port)})
 	}
+	if len(self.Bootstrap) == 0 {
+		// A node that finds no leader asks the static voters, as in Kafka.
+		for _, v := range self.Voters {
+			rc.Bootstrap = append(rc.Bootstrap, raft.Endpoint{Name: rc.Listener, Host: v.Host, Port: uint16(v.Port)})
+		}
+	}
 	return rc
 }
 

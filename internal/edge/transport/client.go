@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	if c.SoftwareName == "" {
 		c.SoftwareName = "ottla"
 	}
+	c.SoftwareName, c.SoftwareVersion = softwareWord(c.SoftwareName), softwareWord(c.SoftwareVersion)
 	if c.SoftwareVersion == "" {
 		c.SoftwareVersion = "0"
 	}
@@ -53,6 +55,20 @@ func (c ClientConfig) withDefaults() ClientConfig {
 		}
 	}
 	return c
+}
+
+// softwareWord makes of a text what ApiVersions takes for a name or a version:
+// letters, digits, '-' and '.', the first and last a letter or digit. A peer
+// refuses anything else, and with it the connection.
+func softwareWord(text string) string {
+	word := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '.':
+			return r
+		}
+		return '-'
+	}, text)
+	return strings.Trim(word, "-.")
 }
 
 // Client sends requests to one address over one connection, many at a time.
