@@ -26,6 +26,7 @@ type devFlags struct {
 	disks     int
 	listen    string
 	advertise string
+	metrics   string
 }
 
 // newDevCmd is "ottla dev": a node for one machine, without any preparation.
@@ -47,6 +48,7 @@ and tests. Its folder is formatted at the first start and used again at the next
 	flags.IntVar(&f.disks, "disks", 1, "number of log directories")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address to listen on; 0.0.0.0 is every address")
 	flags.StringVar(&f.advertise, "advertise", "", "host that clients are told to connect to, if not the one listened on")
+	flags.StringVar(&f.metrics, "metrics", "", "host:port for /metrics and /ready; without it neither is served")
 	f.define(cmd)
 	return cmd
 }
@@ -107,6 +109,9 @@ func (f *devFlags) properties() (string, error) {
 		"offsets.topic.replication.factor=1",
 		// A group of one member should not wait for others while one develops.
 		"group.initial.rebalance.delay.ms=0",
+	}
+	if f.metrics != "" {
+		lines = append(lines, "ottla.metrics.listener="+f.metrics)
 	}
 	return strings.Join(lines, "\n") + "\n", nil
 }

@@ -3,7 +3,6 @@ package metrics
 import (
 	"fmt"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -14,10 +13,9 @@ import (
 // metrics join at the first look, so that a node nobody watches does not carry
 // them.
 func (r *Registry) Handler() http.Handler {
-	var runtime sync.Once
 	serve := promhttp.HandlerFor(r.prom, promhttp.HandlerOpts{})
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		runtime.Do(func() {
+		r.runtime.Do(func() {
 			r.prom.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 		})
 		serve.ServeHTTP(w, req)

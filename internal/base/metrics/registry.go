@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -13,6 +14,7 @@ type Registry struct {
 	prom     *prometheus.Registry
 	families []Family
 	taken    map[string]bool
+	runtime  sync.Once // see Handler
 }
 
 // New makes an empty registry.

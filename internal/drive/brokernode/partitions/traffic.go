@@ -78,9 +78,9 @@ func trafficFamilies() []trafficFamily {
 		{"bytesout", "Bytes of batches sent to consumers.", func(t *Traffic) *metrics.Count { return &t.bytesOut }},
 		{"replicationbytesout", "Bytes of batches sent to followers.", func(t *Traffic) *metrics.Count { return &t.replicationBytesOut }},
 		{"totalproducerequests", "Partitions that clients wanted to append to.", func(t *Traffic) *metrics.Count { return &t.produces }},
-		{"failedproducerequests", "Of those, how many were refused for a reason that clients and operators do not expect.", func(t *Traffic) *metrics.Count { return &t.failedProduces }},
+		{"failedproducerequests", "Partitions that could not be appended to, without the errors that belong to everyday life.", func(t *Traffic) *metrics.Count { return &t.failedProduces }},
 		{"totalfetchrequests", "Partitions that fetches were answered for.", func(t *Traffic) *metrics.Count { return &t.fetches }},
-		{"failedfetchrequests", "Of those, how many were refused for a reason that clients and operators do not expect.", func(t *Traffic) *metrics.Count { return &t.failedFetches }},
+		{"failedfetchrequests", "Partitions that could not be read, without the errors that belong to everyday life.", func(t *Traffic) *metrics.Count { return &t.failedFetches }},
 	}
 }
 
