@@ -64,7 +64,7 @@ func (f *file) acquire() (vfs.File, error) {
 		if f.dead {
 			return nil, fs.ErrClosed
 		}
-		opened, err := f.folder.fs.OpenFile(f.path(), os.O_RDWR|os.O_CREATE, 0o644)
+		opened, err := f.folder.open(FileName(f.base, f.suffix), os.O_RDWR|os.O_CREATE)
 		if err != nil {
 			return nil, err
 		}

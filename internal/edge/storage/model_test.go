@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -164,4 +166,61 @@ func TestReadersBesideAWriter(t *testing.T) {
 	close(done)
 	working.Wait()
 	must(t, r.Close(true))
+}
+
+// A partition is deleted while it is read, synced and compacted: none of those
+// takes that for a failure of the disk.
+func TestADeletionBesideOtherWork(t *testing.T) {
+	for round := range 30 {
+		var failed []error
+		r := compacted(t, func(o *Options) {
+			o.OnError = func(err error) { failed = append(failed, err) }
+		})
+		for i := range 20 {
+			r.put(batch.Options{}, fmt.Sprint("k", i%3, "=", i))
+			must(t, r.Roll())
+		}
+		var working sync.WaitGroup
+		work := func(do func() error) {
+			working.Go(func() {
+				for i := 0; i < 1000; i++ {
+					if err := do(); err != nil && !errors.Is(err, ErrClosed) {
+						t.Error(err)
+						return
+					} else if err != nil {
+						return
+					}
+				}
+			})
+		}
+		work(func() error {
+			s, err := r.Read(0, 1<<20, r.End(), true)
+			s.Close()
+			return err
+		})
+		work(r.Tick)
+		work(func() error {
+			_, err := r.Sync()
+			return err
+		})
+		c := Compactor{KeyBytes: 1 << 16}
+		work(func() error {
+			d, err := r.Dirt(0, r.End())
+			if err == nil {
+				_, err = c.Compact(r.Log, d)
+			}
+			return err
+		})
+		for range round {
+			runtime.Gosched()
+		}
+		gone := testDir + "-gone"
+		must(t, r.Rename(gone))
+		must(t, r.Close(false))
+		must(t, r.disk.RemoveAll(gone))
+		working.Wait()
+		if len(failed) > 0 {
+			t.Fatalf("round %d: the disk counts as failed: %v", round, failed)
+		}
+	}
 }

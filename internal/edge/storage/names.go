@@ -68,6 +68,20 @@ func (f *folder) path() string {
 
 func (f *folder) join(name string) string { return filepath.Join(f.path(), name) }
 
+// open opens a file of the folder, which is not renamed meanwhile.
+func (f *folder) open(name string, flag int) (vfs.File, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return f.fs.OpenFile(filepath.Join(f.name, name), flag, 0o644)
+}
+
+// read reads a file of the folder, which is not renamed meanwhile.
+func (f *folder) read(name string, limit int64) ([]byte, error) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return vfs.ReadFile(f.fs, filepath.Join(f.name, name), limit)
+}
+
 // rename moves the folder and makes that durable.
 func (f *folder) rename(to string) error {
 	f.mu.Lock()

@@ -114,6 +114,8 @@ func (l retention) doom(s *segment) error {
 func (l *Log) Rename(dir string) error {
 	l.writer.Lock()
 	defer l.writer.Unlock()
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	l.shape.Lock()
 	defer l.shape.Unlock()
 	if err := l.usable(); err != nil {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metarec"
-	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // AbortedTxn is a transaction that was aborted. A consumer that reads committed
@@ -52,7 +51,7 @@ func appendAborted(f *file, known int, list ...AbortedTxn) error {
 // readAborted reads a transaction index; it may be missing, and a torn entry at
 // its end is passed over.
 func readAborted(f *file) ([]AbortedTxn, error) {
-	b, err := vfs.ReadFile(f.folder.fs, f.path(), txnIndexLimit)
+	b, err := f.folder.read(FileName(f.base, f.suffix), txnIndexLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
