@@ -181,6 +181,7 @@ func TestUnsupportedKeys(t *testing.T) {
 	f("max.connection.creation.rate=10")
 	f("client.quota.callback.class=x")
 	f("delegation.token.secret.key=x")
+	f("listener.name.plaintext.max.connections=10")
 	f("listener.name.plaintext.ssl.keystore.location=/k.jks")
 	f("listener.name.plaintext.scram-sha-512.sasl.jaas.config=x")
 
@@ -216,6 +217,7 @@ func TestWarnings(t *testing.T) {
 		}
 	}
 	f("num.io.threads=8", "num.io.threads: has no effect in this release")
+	f("listener.name.plaintext.num.network.threads=8", "listener.name.plaintext.num.network.threads: has no effect in this release")
 	f("log.retention.hour=1", "log.retention.hour: is not a key that this release knows; did you mean log.retention.hours?")
 	f("advertized.listeners=x", "advertized.listeners: is not a key that this release knows; did you mean advertised.listeners?")
 	f("lgo.segment.bytes=1", "lgo.segment.bytes: is not a key that this release knows; did you mean log.segment.bytes?")

@@ -11,17 +11,19 @@ import (
 func (l *loading) checkUse() {
 	for _, name := range l.keys() {
 		k := lookupPrefixed(name)
-		switch {
-		case k == nil:
+		if k == nil {
 			l.warnUnknown(name)
+			continue
+		}
+		switch use := useOf(name, k); {
 		case k.Scope == DynamicKey:
 			l.warn(name, "can only be set while the node runs, with ottla configs --alter; it has no effect here")
-		case k.Use == Unused:
+		case use == Unused:
 			l.warn(name, "has no effect in this release")
-		case k.Use == Refused && l.atDefault(name, k):
-		case k.Use == Refused && slices.Contains(l.opt.IgnoreUnsupported, name):
+		case use == Refused && l.atDefault(name, k):
+		case use == Refused && slices.Contains(l.opt.IgnoreUnsupported, name):
 			l.warn(name, "has no effect in this release; ignored as --ignore-unsupported asks")
-		case k.Use == Refused:
+		case use == Refused:
 			l.fault(name, "this release cannot do that, and the node would be less secure or less durable without it; "+
 				"remove the key, or start with --ignore-unsupported %s", name)
 		}
@@ -31,6 +33,18 @@ func (l *loading) checkUse() {
 			l.warn(key, "is named by --ignore-unsupported but is not a key%s", l.nearest(key))
 		}
 	}
+}
+
+// useOf is a key's use under the name it stands at. Under a listener's prefix
+// none has an effect: of the bounds on connections only the node's own is held.
+func useOf(name string, k *Key) Use {
+	switch {
+	case k.Name == name, k.Use == Refused:
+		return k.Use
+	case k.Name == "max.connections":
+		return Refused
+	}
+	return Unused
 }
 
 // atDefault tells whether a key was set to what it is anyway.
