@@ -118,6 +118,7 @@ func TestRefusals(t *testing.T) {
 		"replica.fetch.wait.max.ms: must not be above replica.lag.time.max.ms (30000), or replicas would leave the in-sync set for no reason")
 	f("offsets.topic.compression.codec=9", "offsets.topic.compression.codec: 9 is no codec (allowed: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd)")
 	f("queued.max.request.bytes=10", "queued.max.request.bytes: must be at least socket.request.max.bytes (104857600), or -1")
+	f("log.cleaner.dedupe.buffer.size=2000000 & log.cleaner.threads=2", "log.cleaner.dedupe.buffer.size: must be above 1 MiB for each of log.cleaner.threads (2)")
 	f("group.coordinator.rebalance.protocols=consumer", "group.coordinator.rebalance.protocols: must hold classic: disabling the 'classic' protocol is not supported")
 	f("controller.quorum.auto.join.enable=true & process.roles=broker & listeners=PLAINTEXT://:9092 & node.id=2", "controller.quorum.auto.join.enable: is only possible when process.roles holds controller")
 	f("log.cleaner.min.compaction.lag.ms=5 & log.cleaner.max.compaction.lag.ms=4", "log.cleaner.min.compaction.lag.ms: 5 must not be above log.cleaner.max.compaction.lag.ms (4)")

@@ -1,8 +1,6 @@
 package config
 
-import (
-	"math"
-)
+import "math"
 
 // checkRelations holds keys against each other, as Kafka does at its start.
 func (l *loading) checkRelations() {
@@ -28,6 +26,9 @@ func (l *loading) checkRelations() {
 	}
 	if least, most := c.Int("log.cleaner.min.compaction.lag.ms"), c.Int("log.cleaner.max.compaction.lag.ms"); least > most {
 		l.fault("log.cleaner.min.compaction.lag.ms", "%d must not be above log.cleaner.max.compaction.lag.ms (%d)", least, most)
+	}
+	if threads := c.Int("log.cleaner.threads"); threads > 0 && c.Int("log.cleaner.dedupe.buffer.size")/threads <= 1<<20 {
+		l.fault("log.cleaner.dedupe.buffer.size", "must be above 1 MiB for each of log.cleaner.threads (%d)", threads)
 	}
 	l.checkProtocols()
 }
