@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -384,4 +385,26 @@ func TestRecoveryAfterAKillReadsOnlyTheTail(t *testing.T) {
 	if most := int64(snapshotEvery + 4*pendingBytes); counting.read > most {
 		t.Errorf("%d of %d bytes were read, want at most %d", counting.read, total, most)
 	}
+}
+
+// A missing index is no loss of power: a bad batch in such a segment costs what
+// follows it there, but no other segment.
+func TestABadBatchUnderAMissingIndexSparesLaterSegments(t *testing.T) {
+	r := newRig(t)
+	for _, name := range []string{"a", "b", "c"} {
+		r.append(plain(name, 1))
+		r.append(plain(name, 1))
+		must(t, r.Roll())
+	}
+	must(t, r.Close(true))
+	must(t, r.disk.Remove(testDir+"/"+FileName(2, indexSuffix)))
+	f, err := r.disk.OpenFile(testDir+"/"+FileName(2, logSuffix), os.O_RDWR, 0)
+	must(t, err)
+	size, err := f.Size()
+	must(t, err)
+	_, err = f.WriteAt([]byte{0xff}, size-1)
+	must(t, err)
+	r.opt.Clean = true
+	r.open()
+	r.wants(0, "0=a-0 1=a-0 2=b-0 4=c-0 5=c-0")
 }

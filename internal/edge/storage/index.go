@@ -192,11 +192,6 @@ func (v view) floorOffset(o kafka.Offset) (entry, bool, error) {
 	return v.find(func(e entry) bool { return e.offset <= o })
 }
 
-// floorPosition is the last entry of an offset index at or below a position.
-func (v view) floorPosition(pos int64) (entry, bool, error) {
-	return v.find(func(e entry) bool { return e.pos <= pos })
-}
-
 // belowTime is the last entry of a time index with an earlier timestamp: the
 // first record with ts or later comes after its offset.
 func (v view) belowTime(ts int64) (entry, bool, error) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 
 	"github.com/ottla/ottla/internal/base/batch"
@@ -122,7 +121,10 @@ func (r *recovery) segment(i int, last bool, next kafka.Offset) (whole bool, err
 	}
 	err = s.openIndexes(r.indexes[i].offsets, r.indexes[i].times)
 	if errors.Is(err, errBadIndex) {
-		return r.scanAll(s)
+		// Nothing was lost here, so what follows stays even if a batch has gone
+		// bad on the disk.
+		_, err := r.scanAll(s)
+		return true, err
 	}
 	if err != nil {
 		return false, err
@@ -277,14 +279,6 @@ func (r *recovery) again() error {
 	all.replayFrom, all.epochsGone = math.MaxInt64, true
 	all.opt.Clean, all.opt.SameBoot, all.opt.RecoveryPoint = false, false, 0
 	return all.run()
-}
-
-// removeIfThere removes a file that may be missing.
-func removeIfThere(f vfs.FS, name string) error {
-	if err := f.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // dropLater removes the segments behind index i: what follows a hole in the log

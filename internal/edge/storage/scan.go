@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	"github.com/ottla/ottla/internal/base/batch"
-	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // A scan reads firstRead bytes at first, as most look for a batch nearby, and
@@ -97,17 +96,4 @@ func (s *scanner) bytes(pos int64, n int) ([]byte, error) {
 		return nil, err
 	}
 	return s.buf[:n], nil
-}
-
-// headerAt reads the header of the batch at a position.
-func headerAt(f vfs.File, pos, end int64) (batch.Header, error) {
-	var found batch.Header
-	at, err := scan(f, pos, end, false, func(h batch.Header, _ int64, _ []byte) bool {
-		found = h
-		return false
-	})
-	if err == nil && at >= end {
-		err = errTorn
-	}
-	return found, err
 }
