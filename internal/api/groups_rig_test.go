@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -204,5 +203,5 @@ func (g *groupRig) versions(key int16, f func(version int16)) {
 			return
 		}
 	}
-	g.t.Fatal(fmt.Sprintf("key %d is not served", key))
+	g.t.Fatalf("key %d is not served", key)
 }

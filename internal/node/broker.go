@@ -214,9 +214,9 @@ func (n *node) serveBroker(context.Context) error {
 	}
 	routes := api.ForwardRoutes(n.channel, self.ID, n.routes)
 	routes = append(routes, api.ClusterRoutes(n.clusterDeps(maker))...)
-	routes = append(routes, api.ConfigRoutes(n.metaLog.view, self.ID, n.cfg)...)
+	routes = append(routes, api.ConfigRoutes(n.view, self.ID, n.cfg)...)
 	routes = append(routes, api.DataRoutes(n.dataDeps(b))...)
-	routes = append(routes, api.GroupRoutes(api.GroupDeps{View: n.metaLog.view, Groups: b.groups})...)
+	routes = append(routes, api.GroupRoutes(api.GroupDeps{View: n.view, Groups: b.groups})...)
 	table := api.NewTable(api.OnBroker, n.about(), routes)
 	server := n.newServer()
 	for _, l := range self.Listeners {

@@ -18,13 +18,6 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-// metadataPart is the node's knowledge of the cluster, and the publishers that
-// join when their parts exist.
-type metadataPart struct {
-	view    *metaview.View
-	publish func(image.Delta, *image.Image) // the broker's part; nil before it exists
-}
-
 // served are the features of this release: what a cluster may be finalized at
 // while one of our nodes is in it. Those whose protocols are not served stay at
 // 0, so that the node never joins and half-serves.
@@ -63,8 +56,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 			Log:             n.log.With("part", "controller"),
 		})
 	}
-	n.metaLog = &metadataPart{}
-	n.metaLog.view = n.newView([]metaview.Publisher{
+	n.view = n.newView([]metaview.Publisher{
 		{Name: "features", Publish: n.checkFeatures},
 		{Name: "metrics", Publish: n.watched.changes.publish},
 		{Name: "broker", Publish: n.publishToBroker},
@@ -82,7 +74,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 
 // follow lets the view follow the quorum.
 func (n *node) follow() {
-	n.quorum.Subscribe(listener{n.metaLog.view})
+	n.quorum.Subscribe(listener{n.view})
 }
 
 // bootstrap are the records of a new cluster, from the folder or by default.
@@ -184,23 +176,23 @@ func (n *node) serveController(context.Context) error {
 // they only say what can be forwarded.
 func (n *node) controllerRoutes() []api.Route {
 	routes := api.ControlRoutes(api.ControlDeps{
-		Controller: n.controller, View: n.metaLog.view, Self: n.cfg.Node().ID, Static: n.cfg, Log: n.log,
+		Controller: n.controller, View: n.view, Self: n.cfg.Node().ID, Static: n.cfg, Log: n.log,
 	})
 	routes = append(routes, api.QuorumRoutes(n.quorum)...)
 	routes = append(routes, api.ClusterRoutes(n.clusterDeps(nil))...)
-	return append(routes, api.ConfigRoutes(n.metaLog.view, n.cfg.Node().ID, n.cfg)...)
+	return append(routes, api.ConfigRoutes(n.view, n.cfg.Node().ID, n.cfg)...)
 }
 
 func (n *node) about() api.About {
 	return api.About{
-		ClusterID: n.clusterID, Node: n.cfg.Node().ID, View: n.metaLog.view, Supported: served(),
+		ClusterID: n.clusterID, Node: n.cfg.Node().ID, View: n.view, Supported: served(),
 		KRaftVersion: func() int16 { return n.quorum.View().Level },
 	}
 }
 
 func (n *node) clusterDeps(topics api.TopicMaker) api.ClusterDeps {
 	return api.ClusterDeps{
-		ClusterID: n.clusterID, Node: n.cfg.Node().ID, View: n.metaLog.view, Topics: topics,
+		ClusterID: n.clusterID, Node: n.cfg.Node().ID, View: n.view, Topics: topics,
 		PartitionLimit: int(n.cfg.Int("max.request.partition.size.limit")),
 		QuorumLeader:   func() kafka.NodeID { return n.quorum.View().Leader },
 	}

@@ -50,7 +50,7 @@ type cluster struct {
 
 func (n *node) cluster() cluster {
 	q := n.quorum.View()
-	c := cluster{img: n.metaLog.view.Image(), committed: q.HighWatermark - 1, leader: q.Leader, kraft: q.Level}
+	c := cluster{img: n.view.Image(), committed: q.HighWatermark - 1, leader: q.Leader, kraft: q.Level}
 	c.active = n.controller != nil && n.controller.Active()
 	if at := c.img.Provenance().TimestampMs; !c.active && at > 0 {
 		c.lag = max(time.Since(time.UnixMilli(at)), 0)

@@ -17,6 +17,7 @@ import (
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
+	"github.com/ottla/ottla/internal/drive/metaview"
 	"github.com/ottla/ottla/internal/edge/storage/dirs"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
@@ -36,11 +37,10 @@ type node struct {
 	// previousEpoch is the broker epoch of the last orderly stop.
 	previousEpoch kafka.BrokerEpoch
 
-	bound   map[string]net.Listener // by listener name
-	peers   *transport.Pool
-	server  *transport.Server
-	quorum  quorum
-	metaLog *metadataPart
+	bound  map[string]net.Listener // by listener name
+	peers  *transport.Pool
+	quorum quorum
+	view   *metaview.View
 
 	routes  []api.Route     // what an active controller serves
 	channel *toctrl.Channel // to the active controller

@@ -76,7 +76,7 @@ func (l *Liveness) expired(now kafka.Instant, timeout time.Duration) (kafka.Node
 // kafka.Never without any.
 func (l *Liveness) Deadline(timeout time.Duration) kafka.Instant {
 	next := kafka.Never
-	for _, b := range l.beats {
+	for _, b := range l.beats { // any order: the least of all is asked for
 		next = min(next, b.contact.Add(timeout))
 	}
 	return next

@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
-	"log/slog"
 	"net"
 	"strings"
 	"sync"
@@ -89,8 +88,6 @@ func serve(t testing.TB, cfg Config, routes Routes) (*Server, string) {
 	})
 	return s, l.Addr().String()
 }
-
-func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // peerConn is a client that speaks frames by hand.
 type peerConn struct {
