@@ -42,6 +42,7 @@ func (n *node) openDirs(context.Context) error {
 		ProducerExpiry: n.cfg.Duration("producer.id.expiration.ms"),
 		OnFailed:       n.dirFailed,
 		Every:          dirs.IntervalsOf(n.cfg),
+		KeyBytes:       n.cfg.Int("log.cleaner.dedupe.buffer.size"),
 	})
 	if err != nil {
 		claimed.Close()

@@ -144,7 +144,7 @@ var brokerKeys = []Key{
 	{"listener.security.protocol.map", Str, "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT", "", Low, PerBroker, ByListener, Used, "Security protocol of each listener name"},
 	{"listeners", List, "PLAINTEXT://:9092", "+", High, PerBroker, ByListener, Used, "Addresses to listen on, as NAME://host:port"},
 	{"log.cleaner.backoff.ms", Long, "15000", "0..", Medium, Cluster, 0, Used, "Pause of the cleaner when it finds nothing to do"},
-	{"log.cleaner.dedupe.buffer.size", Long, "134217728", "", Medium, Cluster, 0, Unused, "Memory for keys that all cleaner threads share"},
+	{"log.cleaner.dedupe.buffer.size", Long, "134217728", "", Medium, Cluster, 0, Used, "Memory for keys that all cleaner threads share"},
 	{"log.cleaner.delete.retention.ms", Long, "86400000", "0..", Medium, Cluster, 0, Used, "Time a tombstone is kept in a compacted log"},
 	{"log.cleaner.enable", Bool, "true", "", Medium, Static, 0, Used, "Whether logs are compacted"},
 	{"log.cleaner.io.buffer.load.factor", Double, "0.9", "", Medium, Cluster, 0, Unused, "Fill of the cleaner's buffer for keys"},
