@@ -19,10 +19,8 @@ func learn(c *Core, h Hint) {
 	case h.Epoch > c.election.Epoch:
 		c.becomeUnattached(h.Epoch, kafka.NoNode, inherited(c))
 	case h.Leader < 0:
-	case c.leads() || known >= 0 && known != h.Leader || c.election.Leader == c.cfg.Self.Node && c.election.Leader >= 0:
-		if known != h.Leader {
-			c.trace("other leader ignored", h.Leader)
-		}
+	case known >= 0 && known != h.Leader:
+		c.trace("other leader ignored", h.Leader)
 	case known < 0 || len(h.Endpoints) > len(at):
 		follow(c, h)
 	}

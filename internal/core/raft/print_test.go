@@ -29,7 +29,11 @@ func printControl(c *Control) string {
 }
 
 func printEnvelope(e envelope) string {
-	return fmt.Sprintf("%d->%d %s", e.from, e.to, printBody(e.body, e.batches))
+	text := fmt.Sprintf("%d->%d %s", e.from, e.to, printBody(e.body, e.batches))
+	if e.fresh {
+		text += " on a new connection"
+	}
+	return text
 }
 
 // printBody writes a message as scenarios read it.

@@ -35,7 +35,10 @@ const snapshotSize = 250 // bytes of every snapshot in scenarios
 //	timeout ID      its election or fetch timer ends
 //	pass DURATION   time goes by for all
 //	propose ID N    a batch of N records
-//	slow ID | sync ID | spoil ID       the disk waits; does its work; fails
+//	reply A->B k=v.. records=BASE..END@EPOCH,..  an answer of our own making to
+//	        the fetch that B has sent to A
+//	slow ID | write ID | sync ID | spoil ID     the disk waits; writes; writes
+//	        and syncs; fails
 //	kill ID | restart ID | forget ID   forget removes quorum-state
 //	snapshot ID END-EPOCH | clean ID START
 //	resign ID | shutdown ID | show [ID] | quiet | loud
@@ -171,6 +174,8 @@ func (w *world) do(line string) error {
 		return w.deliver(a)
 	case "drop", "fail", "unsupported":
 		return w.lose(a)
+	case "reply":
+		return w.reply(a)
 	case "pass":
 		d, err := time.ParseDuration(a.words[1])
 		w.pass(d)
@@ -213,7 +218,14 @@ func (m *member) do(a args) error {
 		m.step(Propose{Ticket: 1, Epoch: kafka.Epoch(a.num("epoch", int(m.core.election.Epoch))), Count: int32(number(a.words[2]))})
 	case "slow":
 		m.slow = true
+	case "write":
+		m.lazy = true
+		m.drain()
+		m.lazy = false
 	case "sync":
+		if m.owed != 0 {
+			m.sync()
+		}
 		m.drain()
 	case "spoil":
 		m.queue = nil
@@ -373,6 +385,27 @@ func (w *world) pick(a args) (envelope, error) {
 		}
 	}
 	return envelope{}, fmt.Errorf("no such message; under way: %d", len(w.net))
+}
+
+// reply answers a fetch that is under way.
+func (w *world) reply(a args) error {
+	leader, follower := route(a.words[1])
+	asked, err := w.pick(args{words: []string{"", fmt.Sprintf("%d->%d", follower, leader), "Fetch"}})
+	if err != nil {
+		return err
+	}
+	e := envelope{from: leader, to: follower, call: asked.call, answer: true}
+	for _, s := range strings.Split(a.pairs["records"], ",") {
+		base, rest, _ := strings.Cut(s, "..")
+		p := position(rest)
+		e.batches = append(e.batches, stored{base: kafka.Offset(number(base)), end: p.End, epoch: p.Epoch})
+	}
+	e.body = FetchAnswer{
+		Hint:          Hint{Epoch: kafka.Epoch(a.num("epoch", 0)), Leader: leader},
+		HighWatermark: kafka.Offset(a.num("hw", -1)),
+	}
+	w.handOver(e)
+	return nil
 }
 
 func (w *world) lose(a args) error {

@@ -76,7 +76,7 @@ func grantsVote(c *Core, r VoteRequest, upToDate bool) bool {
 		return false
 	case c.election.hasVoted():
 		return c.election.Voted.Matches(r.Candidate)
-	case known >= 0 || c.election.Leader >= 0:
+	case known >= 0: // ourselves too, if we led this epoch (B1)
 		return false
 	}
 	return upToDate && c.lost.none(r.Epoch)

@@ -27,6 +27,7 @@ type envelope struct {
 	from, to kafka.NodeID
 	call     Call // the asker's
 	answer   bool
+	fresh    bool // on a new connection
 	body     Body
 	batches  []stored // of a FetchAnswer
 }
@@ -58,8 +59,10 @@ type member struct {
 	core     *Core
 	disk     disk
 	queue    []func() // writes the disk has not done
-	slow     bool     // the disk waits for "sync"
+	slow     bool     // the disk waits for "write" or "sync"
 	busy     bool
+	lazy     bool // the disk writes but does not sync
+	owed     Seq  // the last write that waits for its sync
 	down     bool
 	deadline kafka.Instant
 	pending  []Pending
@@ -126,6 +129,7 @@ func (m *member) boot() error {
 		st.LogEnd = d.log[n-1].end
 	}
 	st.Forgotten = d.noFile && st.LogEnd > 0
+	m.lazy, m.owed = false, 0
 	core, effects, err := New(m.w.now, m.cfg, st)
 	if err != nil {
 		return err
@@ -261,7 +265,19 @@ func (m *member) done(seq Seq) {
 		end = m.disk.log[n-1].end
 	}
 	m.step(Written{seq, end})
-	m.disk.synced = end
+	m.owed = seq
+	if !m.lazy {
+		m.sync()
+	}
+}
+
+// sync makes durable what is written.
+func (m *member) sync() {
+	seq, end := m.owed, m.disk.start
+	if n := len(m.disk.log); n > 0 {
+		end = m.disk.log[n-1].end
+	}
+	m.owed, m.disk.synced = 0, end
 	m.step(Synced{seq, end})
 	for len(m.pending) > 0 && m.pending[0].After <= seq {
 		msg := m.pending[0].Message
@@ -298,7 +314,7 @@ func (m *member) send(msg Message) {
 		m.w.post(e)
 		return
 	}
-	m.w.post(envelope{from: m.id, to: kafka.NodeID(int(msg.At.Port) - 9000), call: msg.Call, body: msg.Body})
+	m.w.post(envelope{from: m.id, to: kafka.NodeID(int(msg.At.Port) - 9000), call: msg.Call, fresh: msg.Fresh, body: msg.Body})
 }
 
 func (m *member) read(r Read) []stored {
