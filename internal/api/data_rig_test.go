@@ -21,7 +21,6 @@ type dataRig struct {
 	*testbed.Bed
 	t     testing.TB
 	fetch *fetch
-	table *Table
 }
 
 func newDataRig(t testing.TB) *dataRig { return newDataRigOn(t, vfs.NewMem(), "/data") }

@@ -11,9 +11,6 @@ import (
 // listOffsets answers ListOffsets: which offset belongs to a time.
 type listOffsets struct{ parts *partitions.Manager }
 
-// debugReplica reads as a consumer, but from where it is told to.
-const debugReplica = -2
-
 // offsetsSince is the version that first knew a special timestamp; index is
 // minus the timestamp.
 var offsetsSince = [...]int16{0: 0, 1: 1, 2: 1, 3: 7, 4: 8, 5: 9, 6: 11}

@@ -289,7 +289,7 @@ func (l compaction) swap(group []source, dst *segment) error {
 	size := dst.size
 	for _, s := range old {
 		size -= s.size
-		if err := (retention{l.Log}).doom(s); err != nil {
+		if err := retention(l).doom(s); err != nil {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func (l upkeep) finish(sync bool) error {
 	if !sync {
 		return nil
 	}
-	if _, err := (flushing{l.Log}).sync(false); err != nil {
+	if _, err := flushing(l).sync(false); err != nil {
 		return err
 	}
 	// Unlike after a crash nothing will be built again: the active segment's

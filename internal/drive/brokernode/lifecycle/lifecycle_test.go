@@ -215,6 +215,7 @@ func TestAssignmentsGoOutInBoundedBatchesAndTheNewestReportCounts(t *testing.T) 
 		l.Assign(kafka.TopicIDPartition{Topic: kafka.TopicID{9}}, kafka.DirID{2})
 		d.set(func(d *desk) { d.down = false })
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		var sizes []int
 		moved := 0
 		for _, req := range d.assigned {
