@@ -34,8 +34,8 @@ var ErrGap = errors.New("batches do not continue the log")
 // here is what their producer wrote earlier, and nothing is changed unless all
 // of them pass. With LogAppendTime the caller has set the time already.
 //
-// With flush.messages or flush.ms set, the records are synced before it
-// returns when they are due. b is not kept.
+// Nothing is synced here: the caller of Sync sees to flush.messages, and Tick to
+// flush.ms. b is not kept.
 func (l *Log) AppendLeader(b []byte, epoch kafka.Epoch) (Appended, error) {
 	l.writer.Lock()
 	defer l.writer.Unlock()
@@ -161,7 +161,7 @@ func (l appending) append(b []byte, base, end kafka.Offset) (rolled bool, err er
 		return rolled, l.fail("roll", err)
 	}
 	active := l.active()
-	if err := active.loadTimes(); err != nil {
+	if err := active.settleTimes(); err != nil {
 		return rolled, l.fail("append", err)
 	}
 	if err := write(active.log, b, active.size); err != nil {
@@ -313,9 +313,9 @@ func (l appending) rollIfDue(size int, end kafka.Offset, maxTime int64) (bool, e
 }
 
 // oldEnough tells whether segment.ms has passed: by the records' time if they
-// have one, else by our clock.
+// have one, else, or when the first batch cannot be read, by our clock.
 func (l appending) oldEnough(s *segment, maxTime int64) (bool, error) {
-	if err := s.loadFirstTime(); err != nil {
+	if err := s.loadFirstTime(); err != nil && !errors.Is(err, errTorn) {
 		return false, err
 	}
 	age := l.nowMs() - s.createdMs

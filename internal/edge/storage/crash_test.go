@@ -408,3 +408,28 @@ func TestABadBatchUnderAMissingIndexSparesLaterSegments(t *testing.T) {
 	r.open()
 	r.wants(0, "0=a-0 1=a-0 2=b-0 4=c-0 5=c-0")
 }
+
+// Only the file knows the epochs of segments that are not read again.
+func TestRebuildingAnOldIndexKeepsTheEpochsOfLaterSegments(t *testing.T) {
+	for _, boot := range []bool{false, true} {
+		r := newRig(t)
+		for e := range kafka.Epoch(3) {
+			for range 2 {
+				_, err := r.AppendLeader(plain("a", 2), 1+e)
+				must(t, err)
+			}
+			must(t, r.Roll())
+		}
+		_, err := r.AppendLeader(plain("a", 1), 4)
+		must(t, err)
+		want := r.Epochs()
+		must(t, r.Close(true))
+		must(t, r.disk.Remove(testDir+"/"+FileName(4, indexSuffix)))
+		r.opt.Clean, r.opt.SameBoot = !boot, boot
+		r.open()
+		if got := r.Epochs(); !reflect.DeepEqual(got, want) {
+			t.Errorf("same boot %v: history %v, want %v", boot, got, want)
+		}
+		checkDerived(t, r.Log)
+	}
+}

@@ -122,8 +122,13 @@ func (r *recovery) segment(i int, last bool, next kafka.Offset) (whole bool, err
 	err = s.openIndexes(r.indexes[i].offsets, r.indexes[i].times)
 	if errors.Is(err, errBadIndex) {
 		// Nothing was lost here, so what follows stays even if a batch has gone
-		// bad on the disk.
+		// bad on the disk. The same holds for the epochs: those of later
+		// segments, which are not read, are in the file alone.
+		known := slices.Clone(r.epochs.list)
 		_, err := r.scanAll(s)
+		if !last {
+			r.epochs.list = known
+		}
 		return true, err
 	}
 	if err != nil {

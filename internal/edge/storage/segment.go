@@ -207,34 +207,57 @@ func (x *index) open(size, logSize int64) error {
 }
 
 // loadTimes finds the largest timestamp of a segment that was opened from disk:
-// that of the last time index entry, or a later one in the batches after it.
+// that of the last time index entry, or a later one in the batches after it. It
+// is errTorn when one of those cannot be read. Who calls it holds writer, or
+// shape.
 func (s *segment) loadTimes() error {
-	if s.timesKnown {
-		return nil
+	_, err := s.findTimes(false)
+	return err
+}
+
+// settleTimes does so for the writer, who goes on from what can be read: a
+// header that has rotted is for those to find who read there.
+func (s *segment) settleTimes() error {
+	_, err := s.findTimes(true)
+	return err
+}
+
+// findTimes gives the largest timestamp, noTime without any, and remembers it.
+// With lenient set the batches behind one that cannot be read do not count.
+func (s *segment) findTimes(lenient bool) (int64, error) {
+	s.mu.RLock()
+	known, largest, largestAt := s.timesKnown, s.maxTime, s.maxTimeAt
+	size, last, indexed, offsets := s.size, s.times.last, s.times.len() > 0, s.offsets.view()
+	s.mu.RUnlock()
+	if known {
+		return largest, nil
 	}
 	from := int64(0)
-	last := s.times.last
-	if s.times.len() > 0 {
-		e, ok, err := s.offsets.view().floorOffset(last.offset)
+	if indexed {
+		e, ok, err := offsets.floorOffset(last.offset)
 		if err != nil {
-			return err
+			return noTime, err
 		}
 		if ok {
 			from = e.pos
 		}
 	}
-	maxTime, maxTimeAt := last.time, last.offset
-	_, err := s.scan(from, s.size, false, func(h batch.Header, pos int64, _ []byte) bool {
-		if h.MaxTimestamp > maxTime {
-			maxTime, maxTimeAt = h.MaxTimestamp, h.Last()
+	largest, largestAt = last.time, last.offset
+	_, err := s.scan(from, size, false, func(h batch.Header, _ int64, _ []byte) bool {
+		if h.MaxTimestamp > largest {
+			largest, largestAt = h.MaxTimestamp, h.Last()
 		}
 		return true
 	})
-	if err != nil {
-		return err
+	if err != nil && !(lenient && errors.Is(err, errTorn)) {
+		return noTime, err
 	}
-	s.maxTime, s.maxTimeAt, s.timesKnown = maxTime, maxTimeAt, true
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.timesKnown { // the writer may have been here meanwhile, and have appended
+		s.timesKnown, s.maxTime, s.maxTimeAt = true, largest, largestAt
+	}
+	return s.maxTime, nil
 }
 
 // loadFirstTime finds the max timestamp of the first batch.
@@ -323,7 +346,7 @@ func (s *segment) flushIndexes() error {
 // finishIndexes adds the final entry of the time index and writes what is
 // pending.
 func (s *segment) finishIndexes() error {
-	if err := s.loadTimes(); err != nil {
+	if err := s.settleTimes(); err != nil {
 		return err
 	}
 	s.mu.Lock()
