@@ -134,6 +134,10 @@ func (n *node) groupConfig(b *brokerPart) coordnode.Config {
 			}
 			return 0
 		},
+		TopicExists: func(name string) bool {
+			_, ok := b.parts.Image().TopicNamed(name)
+			return ok
+		},
 		Controller: n.channel,
 		Topic: coordnode.Topic{
 			Partitions:        int32(n.cfg.Int("offsets.topic.num.partitions")),
