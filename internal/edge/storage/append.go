@@ -315,12 +315,13 @@ func (l appending) rollIfDue(size int, end kafka.Offset, maxTime int64) (bool, e
 // oldEnough tells whether segment.ms has passed: by the records' time if they
 // have one, else, or when the first batch cannot be read, by our clock.
 func (l appending) oldEnough(s *segment, maxTime int64) (bool, error) {
-	if err := s.loadFirstTime(); err != nil && !errors.Is(err, errTorn) {
+	first, err := s.loadFirstTime()
+	if err != nil && !errors.Is(err, errTorn) {
 		return false, err
 	}
 	age := l.nowMs() - s.createdMs
-	if maxTime >= 0 && s.firstTime >= 0 {
-		age = maxTime - s.firstTime
+	if maxTime >= 0 && first >= 0 {
+		age = maxTime - first
 	}
 	most := l.config().SegmentMs
 	if l.config().CleanupCompact {

@@ -167,7 +167,7 @@ func checkDerived(t *testing.T, l *Log) {
 	var es epochs
 	for _, s := range l.segments {
 		must(t, s.flushIndexes())
-		must(t, s.loadTimes())
+		must(t, s.settleTimes())
 		starts := map[int64]batch.Header{}
 		largest := noTime
 		_, err := s.scan(0, s.size, true, func(h batch.Header, pos int64, b []byte) bool {

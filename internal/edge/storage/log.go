@@ -68,6 +68,7 @@ type Log struct {
 	beforeTruncate func(kafka.Offset) error
 	expiry         time.Duration
 
+	sealed  sync.Mutex
 	writer  sync.Mutex
 	syncing sync.Mutex // one Sync at a time, and none beside a truncation
 	shape   sync.RWMutex

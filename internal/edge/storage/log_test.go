@@ -413,7 +413,7 @@ func TestAClosedLogIsNoFailure(t *testing.T) {
 	_, err = r.DeleteOld(2)
 	f("retention", err)
 	f("truncation", r.TruncateTo(1))
-	_, err = r.Dirt(0, 2)
+	_, err = r.Dirt(0, 2, never)
 	f("dirt", err)
 	_, _, err = r.OffsetForTimestamp(0, 2)
 	f("lookup", err)

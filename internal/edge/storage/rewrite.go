@@ -1,6 +1,7 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ottla/ottla/internal/base/batch"
@@ -43,12 +44,15 @@ func (r *rewrite) rewriteGroup(group []source) error {
 	if err := create(r.dst); err != nil {
 		return err
 	}
-	err := r.fill(group)
-	if err == nil {
-		err = compaction{r.log}.swap(group, r.dst)
-	}
-	if err != nil && r.log.Err() == nil {
+	if err := r.fill(group); err != nil {
 		_ = r.dst.remove() // else the next start does it
+		return err
+	}
+	err := compaction{r.log}.swap(group, r.dst)
+	if errors.Is(err, errChanged) {
+		// After any other failure the new segment may be the only one that
+		// counts: what is to go, the next start sees by the names.
+		_ = r.dst.remove()
 	}
 	return err
 }
@@ -264,17 +268,16 @@ func (r *rewrite) flush() error {
 	return r.dst.flushIndexes()
 }
 
-// swap puts a finished segment in the place of its sources.
+// swap puts a finished segment in the place of its sources. Nobody else changes
+// sealed segments meanwhile; appends wait only while names change, not while the
+// folder is synced.
 func (l compaction) swap(group []source, dst *segment) error {
-	l.writer.Lock()
-	defer l.writer.Unlock()
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	if err := l.usable(); err != nil {
 		return err
 	}
-	l.shape.Lock()
-	defer l.shape.Unlock()
-	at := holder(l.segments, group[0].base)
-	if !l.unchanged(group, at) {
+	if !l.unchanged(group) {
 		return errChanged
 	}
 	// From the rename of the log on, which comes last, the new segment counts.
@@ -284,6 +287,20 @@ func (l compaction) swap(group []source, dst *segment) error {
 	if err := l.fs.SyncDir(l.folder.path()); err != nil {
 		return err
 	}
+	if err := l.replace(group, dst); err != nil {
+		return err
+	}
+	return l.fs.SyncDir(l.folder.path())
+}
+
+// replace renames the files of the sources and of the segment that comes in
+// their place.
+func (l compaction) replace(group []source, dst *segment) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	l.shape.Lock()
+	defer l.shape.Unlock()
+	at := holder(l.segments, group[0].base)
 	old := l.segments[at : at+len(group)]
 	list := append(append(append([]*segment(nil), l.segments[:at]...), dst), l.segments[at+len(group):]...)
 	size := dst.size
@@ -308,16 +325,18 @@ func (l compaction) swap(group []source, dst *segment) error {
 			}
 		}
 	}
-	return l.fs.SyncDir(l.folder.path())
+	return nil
 }
 
 // unchanged tells whether the segments are still those that were read.
-func (l compaction) unchanged(group []source, at int) bool {
-	if at+len(group) >= len(l.segments) {
+func (l compaction) unchanged(group []source) bool {
+	_, list := l.readable()
+	at := holder(list, group[0].base)
+	if at+len(group) >= len(list) {
 		return false
 	}
 	for i, s := range group {
-		now := l.segments[at+i]
+		now := list[at+i]
 		if now != s.segment || now.size != s.size || now.log != s.log {
 			return false
 		}

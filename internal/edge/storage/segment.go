@@ -27,7 +27,7 @@ type segment struct {
 	aborted aborted
 
 	// The largest timestamp and the last offset of the batch that holds it.
-	// Known once timesKnown is set, see loadTimes.
+	// Known once timesKnown is set, see findTimes.
 	timesKnown bool
 	maxTime    int64
 	maxTimeAt  kafka.Offset
@@ -206,24 +206,18 @@ func (x *index) open(size, logSize int64) error {
 	return nil
 }
 
-// loadTimes finds the largest timestamp of a segment that was opened from disk:
-// that of the last time index entry, or a later one in the batches after it. It
-// is errTorn when one of those cannot be read. Who calls it holds writer, or
-// shape.
-func (s *segment) loadTimes() error {
-	_, err := s.findTimes(false)
-	return err
-}
-
-// settleTimes does so for the writer, who goes on from what can be read: a
-// header that has rotted is for those to find who read there.
+// settleTimes finds the largest timestamp for the writer, who goes on from what
+// can be read: a header that has rotted is for those to find who read there.
 func (s *segment) settleTimes() error {
 	_, err := s.findTimes(true)
 	return err
 }
 
 // findTimes gives the largest timestamp, noTime without any, and remembers it.
-// With lenient set the batches behind one that cannot be read do not count.
+// In a segment that was opened from disk it is that of the last time index
+// entry, or a later one in the batches after it; errTorn when one of those cannot
+// be read, unless with lenient set they do not count. Who calls it holds writer,
+// or shape.
 func (s *segment) findTimes(lenient bool) (int64, error) {
 	s.mu.RLock()
 	known, largest, largestAt := s.timesKnown, s.maxTime, s.maxTimeAt
@@ -260,16 +254,26 @@ func (s *segment) findTimes(lenient bool) (int64, error) {
 	return s.maxTime, nil
 }
 
-// loadFirstTime finds the max timestamp of the first batch.
-func (s *segment) loadFirstTime() error {
-	if s.firstTime != noTime || s.size == 0 {
-		return nil
+// loadFirstTime gives the max timestamp of the first batch, noTime without one.
+// It takes no writer, like findTimes.
+func (s *segment) loadFirstTime() (int64, error) {
+	s.mu.RLock()
+	first, size := s.firstTime, s.size
+	s.mu.RUnlock()
+	if first != noTime || size == 0 {
+		return first, nil
 	}
-	_, err := s.scan(0, s.size, false, func(h batch.Header, _ int64, _ []byte) bool {
-		s.firstTime = h.MaxTimestamp
+	_, err := s.scan(0, size, false, func(h batch.Header, _ int64, _ []byte) bool {
+		first = h.MaxTimestamp
 		return false
 	})
-	return err
+	if err != nil {
+		return noTime, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.firstTime = first
+	return first, nil
 }
 
 // lastModifiedMs is the time of the log file, for segments without timestamps.
@@ -284,12 +288,12 @@ func (s *segment) lastModifiedMs() (int64, error) {
 // largestTime is what retention by time compares: the largest timestamp, or the
 // time of the file when the records have none or cannot be read.
 func (s *segment) largestTime() (int64, error) {
-	err := s.loadTimes()
+	largest, err := s.findTimes(false)
 	switch {
 	case err != nil && !errors.Is(err, errTorn):
 		return 0, err
-	case err == nil && s.maxTime >= 0:
-		return s.maxTime, nil
+	case err == nil && largest >= 0:
+		return largest, nil
 	}
 	return s.lastModifiedMs()
 }

@@ -17,6 +17,8 @@ import (
 // durable before it returns. The log then ends at end, or at the beginning of
 // the batch that held it. Readers that hold a Slice go on reading the old bytes.
 func (l *Log) TruncateTo(end kafka.Offset) error {
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usable(); err != nil || end >= l.end {
@@ -33,6 +35,8 @@ func (l *Log) TruncateTo(end kafka.Offset) error {
 // TruncateFullyAndStartAt drops all records; the log then starts and ends at an
 // offset. A follower does so when the leader's log begins above its own end.
 func (l *Log) TruncateFullyAndStartAt(o kafka.Offset) error {
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usable(); err != nil {

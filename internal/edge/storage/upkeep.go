@@ -64,6 +64,8 @@ func (l upkeep) purge(all bool) error {
 // Close writes what is pending and, if asked to sync, makes all of it durable:
 // then a clean shutdown may be claimed. A failed log is closed without.
 func (l *Log) Close(sync bool) error {
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if l.closed.Load() {

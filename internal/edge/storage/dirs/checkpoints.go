@@ -69,6 +69,12 @@ func (c *checkpoints) cleanedTo(tp kafka.TopicPartition) kafka.Offset {
 	return c.cleaned[tp]
 }
 
+func (c *checkpoints) recoveryPoint(tp kafka.TopicPartition) kafka.Offset {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.recovery[tp]
+}
+
 // replace writes a file if its content, as it is now, differs from what was
 // written last. It is asked under the lock, so that no older answer overwrites a
 // recovery point that fell in between.

@@ -100,7 +100,7 @@ func (d cleaning) dirtiest() (best candidate, ok bool) {
 			if !known {
 				continue
 			}
-			dirt, err := l.Dirt(dir.checkpoints.cleanedTo(l.TP()), hw)
+			dirt, err := l.Dirt(dir.checkpoints.cleanedTo(l.TP()), hw, dir.checkpoints.recoveryPoint(l.TP()))
 			if errors.Is(err, kerr.CorruptMessage) {
 				d.leave(candidate{dir, l, dirt}, err)
 				continue
