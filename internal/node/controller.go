@@ -64,6 +64,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 	})
 	n.routes = n.controllerRoutes()
 	n.channel = n.newChannel()
+	n.onStop(n.channel.Close)
 	n.watched.show(n.quorum.Register, n.registerMetadata)
 	if n.controller != nil {
 		n.watched.show(n.registerController)

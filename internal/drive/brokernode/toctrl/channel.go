@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -46,10 +47,32 @@ type Config struct {
 }
 
 // Channel takes requests to the active controller.
-type Channel struct{ cfg Config }
+type Channel struct {
+	cfg  Config
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+
+	// searches are forwarded requests that look for the controller. They grow
+	// with mu held and ctx alive, so that Close waits for all of them.
+	mu       sync.Mutex
+	searches sync.WaitGroup
+}
 
 // New makes a channel.
-func New(cfg Config) *Channel { return &Channel{cfg} }
+func New(cfg Config) *Channel {
+	c := &Channel{cfg: cfg}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// Close ends the search for a controller, for all who wait for one, and waits
+// until they have been told. What was sent already is the pool's.
+func (c *Channel) Close() {
+	c.mu.Lock()
+	c.stop()
+	c.mu.Unlock()
+	c.searches.Wait()
+}
 
 // searchPause is the wait between two looks for a controller that is not known.
 const searchPause = 5 * time.Millisecond
@@ -57,7 +80,7 @@ const searchPause = 5 * time.Millisecond
 // errNoController: the controller was not found in time.
 var errNoController = kerr.Errorf(kerr.NotController, "no active controller is known")
 
-// leader waits until a controller is known or ctx ends.
+// leader waits until a controller is known, or ctx or the channel ends.
 func (c *Channel) leader(ctx context.Context) (Leader, error) {
 	if l := c.cfg.Leader(); l.Node != kafka.NoNode {
 		return l, nil
@@ -67,6 +90,8 @@ func (c *Channel) leader(ctx context.Context) (Leader, error) {
 	for {
 		select {
 		case <-ctx.Done():
+			return Leader{}, errNoController
+		case <-c.ctx.Done():
 			return Leader{}, errNoController
 		case <-tick.C:
 		}
@@ -113,23 +138,42 @@ func (c *Channel) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 // perhaps before Forward returns. When the connection breaks after the request
 // was sent the outcome is unknown and the error is REQUEST_TIMED_OUT.
 func (c *Channel) Forward(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
-	if l := c.cfg.Leader(); c.here(l) {
-		c.cfg.Local(ctx, from, req, done)
+	if l := c.cfg.Leader(); l.Node != kafka.NoNode {
+		c.handOver(ctx, l, from, req, done)
 		return
 	}
 	// Looking for the controller may take a while, and the connection that
 	// brought the request has others to read.
-	go func() {
+	search := func() {
 		l, err := c.leader(ctx)
-		switch {
-		case err != nil:
+		if err != nil {
 			done(nil, err)
-		case c.here(l):
-			c.cfg.Local(ctx, from, req, done)
-		default:
-			c.sealed(ctx, l, from, req, done)
+			return
 		}
-	}()
+		c.handOver(ctx, l, from, req, done)
+	}
+	if !c.begin(search) {
+		done(nil, errNoController)
+	}
+}
+
+// begin runs a search, unless the channel is closed.
+func (c *Channel) begin(search func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return false
+	}
+	c.searches.Go(search)
+	return true
+}
+
+func (c *Channel) handOver(ctx context.Context, l Leader, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
+	if c.here(l) {
+		c.cfg.Local(ctx, from, req, done)
+		return
+	}
+	c.sealed(ctx, l, from, req, done)
 }
 
 func (c *Channel) sealed(ctx context.Context, l Leader, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
