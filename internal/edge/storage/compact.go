@@ -201,7 +201,7 @@ func (s source) scan(visit func(h batch.Header, b []byte) error) error {
 // batches, when the map is full.
 func (c *Compactor) round(l *Log, sources []source, d Dirt) (*rewrite, error) {
 	r := &rewrite{
-		Compactor: c, log: l, end: d.To, nowMs: l.nowMs(), retentionMs: l.config().DeleteRetentionMs,
+		Compactor: c, log: l, end: d.To, sealedTo: d.To, nowMs: l.nowMs(), retentionMs: l.config().DeleteRetentionMs,
 		aborted: map[kafka.ProducerID][]AbortedTxn{}, seen: map[kafka.ProducerID]bool{},
 	}
 	c.decoder.Limit = l.config().MaxDecompressedMessageBytes

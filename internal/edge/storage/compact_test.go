@@ -360,7 +360,7 @@ func TestACompactionSurvivesACutAtEveryStep(t *testing.T) {
 		}
 		check := func(disk *vfs.Mem, boot bool) {
 			t.Helper()
-			l, err := Open(Options{FS: disk, Dir: testDir, TP: r.opt.TP, Config: r.opt.Config, Now: r.clock.Now, RecoveryPoint: 24, SameBoot: boot})
+			l, err := Open(Options{FS: disk, Dir: testDir, TP: r.opt.TP, Config: r.opt.Config, Now: r.clock.Now, RecoveryPoint: 24, SameBoot: boot, Gapless: true})
 			must(t, err)
 			after := &rig{t: t, Log: l}
 			words := strings.Fields(after.pairs())

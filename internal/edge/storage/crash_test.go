@@ -126,7 +126,7 @@ func (s *story) reopened(disk *vfs.Mem, boot bool) *Log {
 	s.t.Helper()
 	l, err := Open(Options{
 		FS: disk, Dir: testDir, TP: s.opt.TP, Config: s.opt.Config, Now: s.clock.Now,
-		RecoveryPoint: s.point, SameBoot: boot,
+		RecoveryPoint: s.point, SameBoot: boot, Gapless: true,
 	})
 	must(s.t, err)
 	if id := l.TopicID(); id != storyTopic && (!id.IsZero() || s.synced > 0) {
@@ -256,7 +256,7 @@ func TestACrashDuringRecoveryIsRecoveredFrom(t *testing.T) {
 		disk := s.disk.CrashTorn(uint64(cut))
 		fault := vfs.NewFault(disk)
 		fault.StopAfter(cut)
-		_, err := Open(Options{FS: fault, Dir: testDir, TP: s.opt.TP, Config: s.opt.Config, Now: s.clock.Now})
+		_, err := Open(Options{FS: fault, Dir: testDir, TP: s.opt.TP, Config: s.opt.Config, Now: s.clock.Now, Gapless: true})
 		if err != nil && !errors.Is(err, vfs.ErrStopped) {
 			t.Fatal(err)
 		}

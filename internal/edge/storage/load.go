@@ -63,7 +63,7 @@ func (l *Log) load(opt Options) error {
 	if err != nil {
 		return err
 	}
-	r := recovery{Log: l, opt: opt, replayFrom: math.MaxInt64}
+	r := recovery{Log: l, opt: opt, replayFrom: math.MaxInt64, lossesAbove: lossesAbove(opt)}
 	if err := r.findSegments(files); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ type rewrite struct {
 	log         *Log
 	keys        *keyMap
 	end         kafka.Offset // records from here on are kept as they are
+	sealedTo    kafka.Offset // where the last source ends
 	nowMs       int64
 	retentionMs int64 // delete.retention.ms
 
@@ -25,26 +26,38 @@ type rewrite struct {
 
 	dst  *segment
 	kept []AbortedTxn // whose marker stays, for the index of dst
+	// reached is one past the last offset that dst accounts for; epoch is that of
+	// the last batch that was read.
+	reached kafka.Offset
+	epoch   kafka.Epoch
 }
 
 // writeAside is how many bytes gather before they are written.
 const writeAside = 1 << 20
 
 func (r *rewrite) rewriteAll(sources []source) error {
+	done := 0
 	for _, group := range (compaction{r.log}).groups(sources, r.end) {
-		if err := r.rewriteGroup(group); err != nil {
+		done += len(group)
+		next := r.sealedTo
+		if done < len(sources) {
+			next = sources[done].base
+		}
+		if err := r.rewriteGroup(group, next); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *rewrite) rewriteGroup(group []source) error {
+// rewriteGroup writes neighbours into one segment that reaches to next.
+func (r *rewrite) rewriteGroup(group []source, next kafka.Offset) error {
 	r.dst, r.kept, r.out = compaction{r.log}.aside(group[0].base), nil, r.out[:0]
+	r.reached = r.dst.base
 	if err := create(r.dst); err != nil {
 		return err
 	}
-	if err := r.fill(group); err != nil {
+	if err := r.fill(group, next); err != nil {
 		_ = r.dst.remove() // else the next start does it
 		return err
 	}
@@ -66,12 +79,13 @@ func (l compaction) aside(base kafka.Offset) *segment {
 	return s
 }
 
-func (r *rewrite) fill(group []source) error {
+func (r *rewrite) fill(group []source, next kafka.Offset) error {
 	for _, s := range group {
 		if err := s.scan(r.batch); err != nil {
 			return err
 		}
 	}
+	r.closeGap(next)
 	if err := r.flush(); err != nil {
 		return err
 	}
@@ -102,12 +116,14 @@ func (r *rewrite) sync() error {
 // batch takes over what is to be kept of a batch.
 func (r *rewrite) batch(h batch.Header, b []byte) error {
 	before := len(r.out)
+	r.epoch = h.LeaderEpoch
 	if err := r.filter(h, b); err != nil {
 		return err
 	}
 	if len(r.out) == before {
 		return nil
 	}
+	r.reached = h.End()
 	if h.Control() {
 		for _, t := range r.aborted[h.ProducerID] {
 			if t.Last == h.Last() {
@@ -211,12 +227,26 @@ func (r *rewrite) marker(h batch.Header, b []byte) error {
 }
 
 // emptied drops a batch, or leaves its header: that of a producer's last batch,
-// as its sequence would be forgotten, and that of the last batch of the round,
-// so that the log still reaches there.
+// as its sequence would be forgotten.
 func (r *rewrite) emptied(h batch.Header) {
-	if h.End() == r.end || h.HasProducer() && r.log.isLastOfProducer(h) {
+	if h.HasProducer() && r.log.isLastOfProducer(h) {
 		r.out = batch.AppendEmpty(r.out, h)
 	}
+}
+
+// closeGap leaves a header without records for the offsets at the end of the
+// segment whose batches are all gone. So every segment reaches to the next one,
+// and one that does not has lost its end, see recovery.lossesAbove. Only a jump
+// of offsets that no segment can span stays.
+func (r *rewrite) closeGap(next kafka.Offset) {
+	if r.reached >= next || !r.dst.fits(next-1) {
+		return
+	}
+	r.out = batch.AppendEmpty(r.out, batch.Header{
+		BaseOffset: r.reached, LastOffsetDelta: int32(next - r.reached - 1), LeaderEpoch: r.epoch,
+		MaxTimestamp: batch.NoTimestamp, ProducerID: kafka.NoProducer, ProducerEpoch: -1, BaseSequence: batch.NoSequence,
+	})
+	r.reached = next
 }
 
 // rebuild writes a batch with some of its records.
