@@ -42,7 +42,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 		return err
 	}
 	n.quorum = quorum{q}
-	n.onStop(func() { stopQuorum(q, stopGrace, n.log) })
+	n.onStop(n.leaveQuorum)
 	if n.cfg.Node().Controller {
 		n.controller = ctrlnode.New(ctrlnode.Config{
 			Self:            n.cfg.Node().ID,
@@ -53,6 +53,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 			Seed:            randomSeed(),
 			BalanceInterval: n.balanceInterval(),
 			UncleanInterval: n.cfg.Duration("unclean.leader.election.interval.ms"),
+			Fault:           n.fail,
 			Log:             n.log.With("part", "controller"),
 		})
 	}
