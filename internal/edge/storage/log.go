@@ -37,7 +37,7 @@ type Options struct {
 	// validated.
 	Clean bool
 	// SameBoot says that the machine has not lost power since the log was last
-	// opened, see SameBoot. Then what was written is there, synced or not, and
+	// opened, see BootNote. Then what was written is there, synced or not, and
 	// only the tail that a killed process may have torn is validated.
 	SameBoot bool
 

@@ -61,7 +61,7 @@ func (d cleaning) once() bool {
 	if err != nil || to <= best.dirt.From {
 		return false // the directory failed, which was told, or the log changed meanwhile
 	}
-	if err := best.dir.checkpoints.set(CleanerFile, tp, to); err != nil {
+	if err := best.dir.cleaned(best.log, to); err != nil {
 		d.fail(best.dir, err)
 		return false
 	}
@@ -92,7 +92,7 @@ func (d cleaning) dirtiest() (best candidate, ok bool) {
 				return err
 			}
 		}
-		if err := dir.checkpointRecovery(dir.all()); err != nil {
+		if err := dir.checkpointRecovery(); err != nil {
 			return err
 		}
 		for _, l := range logs {
