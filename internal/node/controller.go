@@ -155,7 +155,7 @@ func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
 func (n *node) serveController(context.Context) error {
 	inner := api.NewTable(api.OnController, n.about(), n.routes)
 	table := api.NewTable(api.OnController, n.about(), append(n.routes[:len(n.routes):len(n.routes)], api.EnvelopeRoute(inner)))
-	server := n.newServer()
+	server := n.newServer(n.files.peers)
 	for _, l := range n.cfg.Node().Listeners {
 		if n.cfg.Node().IsControllerListener(l.Name) {
 			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Routes: table}).Start()
