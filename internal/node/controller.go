@@ -18,17 +18,6 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-// served are the features of this release: what a cluster may be finalized at
-// while one of our nodes is in it. Those whose protocols are not served stay at
-// 0, so that the node never joins and half-serves.
-func served() []image.VersionRange {
-	return []image.VersionRange{
-		{Name: image.MetadataVersion, Min: int16(image.MinLevel), Max: int16(image.LatestLevel)},
-		{Name: image.KRaftVersion, Min: 0, Max: 1},
-		{Name: image.ElrVersion, Min: 0, Max: 1},
-	}
-}
-
 // startQuorum joins the quorum and makes the controller where the node has that
 // role. The view begins to follow when the broker's part is there, see follow.
 func (n *node) startQuorum(ctx context.Context) error {
@@ -132,21 +121,6 @@ func (n *node) controllerSettings() *controller.Settings {
 			return ids
 		},
 		Keys: api.ConfigKeys{Static: cfg},
-	}
-}
-
-// checkFeatures stops the node when the cluster is finalized at levels that it
-// does not serve.
-func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
-	if !delta.Features {
-		return
-	}
-	for name, level := range img.Features().All() {
-		if r := image.RangeOf(served(), name); !r.Contains(level) {
-			n.fail(fmt.Errorf("the cluster is at %s %d and this node serves %d to %d; lower it first: kafka-features.sh downgrade --feature %s=%d",
-				name, level, r.Min, r.Max, name, r.Max))
-			return
-		}
 	}
 }
 

@@ -26,6 +26,10 @@ func (n *node) openDirs(context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := n.checkFolder(); err != nil {
+		claimed.Close()
+		return err
+	}
 	n.clusterID, n.metadataDirID = claimed.ClusterID, claimed.Metadata.ID
 	if !self.Broker {
 		n.onStop(claimed.Close)
