@@ -9,6 +9,7 @@ import (
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/edge/storage"
 )
 
 const metadataDir = "/d/__cluster_metadata-0"
@@ -44,6 +45,8 @@ func flip(at int) func([]byte) []byte {
 }
 
 func half(b []byte) []byte { return append(slices.Clone(b), lastBatch(b)[:70]...) }
+
+func withoutLast(b []byte) []byte { return b[:len(b)-len(lastBatch(b))] }
 
 func cutLast(b []byte) []byte { return b[:len(b)-5] }
 
@@ -113,6 +116,8 @@ func TestDamageBelowWhatWasDurableStopsTheStart(t *testing.T) {
 	f("a last segment that lost its end", true, true, -1, cutLast, false)
 	f("a flipped bit in an old segment, no note", false, false, 0, flip(records), false)
 	f("an old segment that lost its end, no note", false, false, 1, cutLast, false)
+	f("an old segment without its last batch, no note", false, false, 1, withoutLast, false)
+	f("a segment without its last batch above what is noted", false, true, 1, withoutLast, true)
 	f("a torn tail behind what is noted", true, true, -1, half, true)
 	f("a torn tail after a kill", false, true, -1, cutLast, true)
 	f("a torn tail without a note", false, false, -1, cutLast, true)
@@ -161,6 +166,38 @@ func TestTheNoteOfWhatIsDurableGoesBeforeTheRecords(t *testing.T) {
 	}
 	f("a cut", func(l Log) error { return l.TruncateTo(2) }, 0)
 	f("another start", func(l Log) error { return l.StartAt(100) }, 0)
+}
+
+// After a failed sync nobody knows which bytes the disk has, so a start in the
+// same boot looks at all of them.
+func TestAFailedSyncTakesTheNoteOfTheBootBack(t *testing.T) {
+	mem, _ := written(t, true)
+	disk := vfs.NewFault(mem)
+	l, err := openStorage(LogOptions{FS: disk, Dir: metadataDir, SegmentBytes: 400, SegmentAge: defaultSegmentAge, Promised: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if note, err := storage.ReadBoot(mem, metadataDir); err != nil || !note.Same {
+		t.Fatalf("%+v, %v", note, err)
+	}
+	last, err := vfs.ReadFile(mem, segments(t, mem)[0], 1<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := firstBatch(last)
+	batch.SetBaseOffset(again, l.End())
+	batch.SetLeaderEpoch(again, 9)
+	if err := l.Append(again); err != nil {
+		t.Fatal(err)
+	}
+	disk.Inject(vfs.Rule{Ops: vfs.OpSync, Path: ".log", Err: vfs.ErrIO})
+	if _, err := l.Sync(); err == nil {
+		t.Fatal("the sync went well")
+	}
+	if note, err := storage.ReadBoot(mem, metadataDir); err != nil || note.Same {
+		t.Errorf("%+v, %v", note, err)
+	}
+	_ = l.Close()
 }
 
 // FuzzInspect: any bytes in a segment give an end and a place, never a panic or

@@ -8,7 +8,6 @@ import (
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
-	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
@@ -37,7 +36,6 @@ func (c Config) openLog() (Log, error) {
 // storageLog is a Log on edge/storage.
 type storageLog struct {
 	*storage.Log
-	fs      vfs.FS
 	durable *durableNote
 }
 
@@ -57,7 +55,7 @@ func openStorage(opt LogOptions) (Log, error) {
 	if err := found.refuse(note.below, opt.Promised); err != nil {
 		return nil, err
 	}
-	boot, err := storage.SameBoot(opt.FS, opt.Dir)
+	boot, err := storage.ReadBoot(opt.FS, opt.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the boot of the metadata log: %w", err)
 	}
@@ -67,18 +65,27 @@ func openStorage(opt LogOptions) (Log, error) {
 	cfg.MaxMessageBytes = maxSnapshotBatch
 	log, err := storage.Open(storage.Options{
 		FS: opt.FS, Dir: opt.Dir, TP: kafka.MetadataPartition, TopicID: kafka.MetadataTopicID, Config: cfg,
-		RecoveryPoint: note.below, SameBoot: boot && found.damage == nil, Logger: opt.Log,
+		RecoveryPoint: note.below, SameBoot: boot.Same && found.damage == nil, Gapless: true, Logger: opt.Log,
+		OnError: opt.failed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the metadata log: %w", err)
 	}
 	note.segment = log.ActiveSegment()
-	if !boot {
+	if !boot.Same {
 		if err := storage.RecordBoot(opt.FS, opt.Dir); err != nil {
 			return nil, errors.Join(fmt.Errorf("noting the boot of the metadata log: %w", err), log.Close(false))
 		}
 	}
-	return storageLog{log, opt.FS, note}, nil
+	return storageLog{log, note}, nil
+}
+
+// failed takes back the note of the boot: what the system kept in memory need
+// not be what a process that starts now would read.
+func (o LogOptions) failed(error) {
+	if err := storage.ForgetBoot(o.FS, o.Dir); err != nil && o.Log != nil {
+		o.Log.Warn("the note of the boot stays behind a failure", "dir", o.Dir, "err", err)
+	}
 }
 
 func (l storageLog) Append(batches []byte) error {
@@ -127,12 +134,10 @@ func (l storageLog) DropBelow(start kafka.Offset) error {
 	return err
 }
 
-// Sync takes back the note of the boot when it fails: what the system has kept
-// in memory need not be what a process that starts now would read.
 func (l storageLog) Sync() (kafka.Offset, error) {
 	end, err := l.Log.Sync()
 	if err != nil {
-		return end, errors.Join(err, storage.ForgetBoot(l.fs, l.Dir()))
+		return end, err
 	}
 	return end, l.durable.synced(l.Log)
 }
