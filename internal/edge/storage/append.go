@@ -10,6 +10,7 @@ import (
 	"github.com/ottla/ottla/internal/base/invariant"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // Appended tells what became of an append.
@@ -158,14 +159,14 @@ func (l appending) append(b []byte, base, end kafka.Offset) (rolled bool, err er
 		maxTime = max(maxTime, h.MaxTimestamp)
 	}
 	if rolled, err = l.rollIfDue(len(b), end, maxTime); err != nil {
-		return rolled, l.fail("roll", err)
+		return rolled, l.refuse("roll", err)
 	}
 	active := l.active()
 	if err := active.settleTimes(); err != nil {
-		return rolled, l.fail("append", err)
+		return rolled, l.refuse("append", err)
 	}
 	if err := write(active.log, b, active.size); err != nil {
-		return rolled, l.fail("append", err)
+		return rolled, l.refuse("append", err)
 	}
 	news := l.publish(active, b, base, end)
 	for _, t := range news.aborted {
@@ -175,12 +176,17 @@ func (l appending) append(b []byte, base, end kafka.Offset) (rolled bool, err er
 			return rolled, l.fail("append", err)
 		}
 	}
+	// The records are in the log: what cannot be written for want of open files
+	// is written with one of the next.
 	if news.epoch {
-		if err := l.writeEpochs(false); err != nil {
+		if err := l.writeEpochs(false); err != nil && !vfs.TooManyFiles(err) {
 			return rolled, l.fail("append", err)
 		}
 	}
-	return rolled, l.fail("append", l.afterAppend(active, len(b)))
+	if err := l.afterAppend(active, len(b)); err != nil && !vfs.TooManyFiles(err) {
+		return rolled, l.fail("append", err)
+	}
+	return rolled, nil
 }
 
 func write(f *file, b []byte, pos int64) error {
@@ -195,7 +201,7 @@ func write(f *file, b []byte, pos int64) error {
 
 // news is what an append brings beside its records.
 type news struct {
-	epoch   bool // the history of epochs has grown
+	epoch   bool // the history of epochs has grown, or its file is behind
 	aborted []AbortedTxn
 }
 
@@ -207,6 +213,7 @@ func (l appending) publish(s *segment, b []byte, base, end kafka.Offset) (n news
 		invariant.Check(false, "append of [%d, %d) to a log that ends at %d", base, end, l.end)
 	}
 	pos, now := s.size, l.nowMs()
+	n.epoch = l.epochsBehind
 	s.marks.add(base, pos)
 	for h, bytes := range batch.All(b) {
 		s.took(h, pos, l.config().IndexIntervalBytes)
@@ -339,7 +346,7 @@ func (l *Log) Roll() error {
 	if err := l.usable(); err != nil || l.active().size == 0 {
 		return err
 	}
-	return l.fail("roll", appending{l}.roll(l.end))
+	return l.refuse("roll", appending{l}.roll(l.end))
 }
 
 func (l appending) roll(base kafka.Offset) error {
@@ -353,6 +360,11 @@ func (l appending) roll(base kafka.Offset) error {
 	fresh := l.newSegment(base, 0, "")
 	fresh.timesKnown = true
 	if err := create(fresh); err != nil {
+		// Files of a segment that the log does not have would be taken for it at
+		// the next start.
+		if failed := fresh.remove(); failed != nil {
+			return failed
+		}
 		return err
 	}
 	list := append(l.segments[:len(l.segments):len(l.segments)], fresh)
@@ -373,7 +385,7 @@ func (l appending) roll(base kafka.Offset) error {
 // create makes the files of a new segment, empty even where old ones lie.
 func create(s *segment) error {
 	for _, f := range []*file{s.log, s.offsets.file, s.times.file} {
-		opened, err := f.acquire()
+		opened, err := f.acquireNew()
 		if err != nil {
 			return err
 		}

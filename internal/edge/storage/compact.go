@@ -142,7 +142,7 @@ func (c *Compactor) Compact(l *Log, d Dirt) (kafka.Offset, error) {
 	case errors.Is(err, ErrUncleanable), errors.Is(err, ErrFailed):
 		return d.From, err
 	}
-	return d.From, l.fail("compaction", err)
+	return d.From, l.refuse("compaction", err)
 }
 
 // source is a segment as it was when a compaction began.

@@ -52,9 +52,14 @@ func (r *rig) compact(cleaned kafka.Offset) kafka.Offset {
 // pairs reads the log as "offset:key=value" words, markers as "offset:marker".
 func (r *rig) pairs() string {
 	r.t.Helper()
+	return r.pairsFrom(r.Start())
+}
+
+func (r *rig) pairsFrom(from kafka.Offset) string {
+	r.t.Helper()
 	var out []string
 	var d batch.Decoder
-	for from := r.Start(); from < r.End(); {
+	for from < r.End() {
 		s, err := r.Read(from, 1<<20, r.End(), true)
 		must(r.t, err)
 		b, err := s.AppendTo(nil)

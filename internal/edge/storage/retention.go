@@ -15,7 +15,7 @@ func (l *Log) DeleteOld(highWatermark kafka.Offset) (int64, error) {
 	l.sealed.Lock()
 	defer l.sealed.Unlock()
 	if err := (retention{l}).readTimes(); err != nil {
-		return 0, l.fail("retention", err)
+		return 0, l.refuse("retention", err)
 	}
 	l.writer.Lock()
 	defer l.writer.Unlock()
@@ -24,15 +24,15 @@ func (l *Log) DeleteOld(highWatermark kafka.Offset) (int64, error) {
 	}
 	n, err := retention{l}.countOld(highWatermark)
 	if err != nil || n == 0 {
-		return 0, l.fail("retention", err)
+		return 0, l.refuse("retention", err)
 	}
 	if n == len(l.segments) {
 		if err := (appending{l}).roll(l.end); err != nil {
-			return 0, l.fail("retention", err)
+			return 0, l.refuse("retention", err)
 		}
 	}
 	bytes, err := retention{l}.deleteFirst(n)
-	return bytes, l.fail("retention", err)
+	return bytes, l.refuse("retention", err)
 }
 
 // retention is what the removal of old segments does to a log whose writer is
@@ -145,5 +145,5 @@ func (l *Log) Rename(dir string) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	return l.fail("rename", l.folder.rename(dir))
+	return l.refuse("rename", l.folder.rename(dir))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // rewrite is one round of a compaction: the keys are known, the segments are
@@ -61,13 +62,7 @@ func (r *rewrite) rewriteGroup(group []source, next kafka.Offset) error {
 		_ = r.dst.remove() // else the next start does it
 		return err
 	}
-	err := compaction{r.log}.swap(group, r.dst)
-	if errors.Is(err, errChanged) {
-		// After any other failure the new segment may be the only one that
-		// counts: what is to go, the next start sees by the names.
-		_ = r.dst.remove()
-	}
-	return err
+	return compaction{r.log}.swap(group, r.dst)
 }
 
 // aside makes a segment that the cleaner writes.
@@ -308,19 +303,29 @@ func (l compaction) swap(group []source, dst *segment) error {
 		return err
 	}
 	if !l.unchanged(group) {
+		_ = dst.remove() // else the next start does it
 		return errChanged
 	}
 	// From the rename of the log on, which comes last, the new segment counts.
+	// What fails from here on fails the log: of two segments the next start sees
+	// by their names which is to go.
 	if err := dst.rename(swapSuffix); err != nil {
-		return err
+		return l.fail("compaction", err)
 	}
 	if err := l.fs.SyncDir(l.folder.path()); err != nil {
-		return err
+		if vfs.TooManyFiles(err) {
+			return errors.Join(err, dst.remove()) // the originals are all there
+		}
+		return l.fail("compaction", err)
 	}
 	if err := l.replace(group, dst); err != nil {
-		return err
+		return l.fail("compaction", err)
 	}
-	return l.fs.SyncDir(l.folder.path())
+	err := l.fs.SyncDir(l.folder.path())
+	if vfs.TooManyFiles(err) {
+		return nil // a crash finds the names of before, which say the same; the next sync does it
+	}
+	return err
 }
 
 // replace renames the files of the sources and of the segment that comes in

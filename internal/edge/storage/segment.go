@@ -369,6 +369,9 @@ func (s *segment) syncIndexes() error {
 		return nil
 	}
 	if err := errors.Join(syncFile(s.offsets.file), syncFile(s.times.file)); err != nil {
+		s.mu.Lock()
+		s.indexUnsaved = true // for want of open files; else there is no next time
+		s.mu.Unlock()
 		return err
 	}
 	list, err := s.aborted.all()

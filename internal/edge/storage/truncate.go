@@ -292,7 +292,7 @@ func (l *Log) SetStart(o kafka.Offset) error {
 	if o > l.end {
 		return kerr.Errorf(kerr.OffsetOutOfRange, "log start %d is above the end %d", o, l.end)
 	}
-	return l.fail("raise log start", l.raiseStart(o))
+	return l.refuse("raise log start", l.raiseStart(o))
 }
 
 func (l *Log) raiseStart(o kafka.Offset) error {

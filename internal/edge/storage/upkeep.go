@@ -26,7 +26,7 @@ func (l *Log) Tick() error {
 	}
 	l.writer.Unlock()
 	if err != nil {
-		return l.fail("tick", err)
+		return l.refuse("tick", err)
 	}
 	if err := l.SyncSealed(); err != nil {
 		return err
@@ -73,7 +73,7 @@ func (l *Log) Close(sync bool) error {
 	}
 	err := l.usable()
 	if err == nil {
-		err = l.fail("close", upkeep{l}.finish(sync))
+		err = l.refuse("close", upkeep{l}.finish(sync))
 	}
 	l.syncing.Lock() // a sync under way ends first
 	defer l.syncing.Unlock()

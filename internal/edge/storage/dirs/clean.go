@@ -62,7 +62,7 @@ func (d cleaning) once() bool {
 		return false // the directory failed, which was told, or the log changed meanwhile
 	}
 	if err := best.dir.cleaned(best.log, to); err != nil {
-		d.fail(best.dir, err)
+		d.failOrWait(best.dir, err)
 		return false
 	}
 	d.figures.compacted(time.Since(began), size, best.log.Size())

@@ -181,6 +181,16 @@ func (d *Dirs) holder(l *storage.Log) *directory {
 	return nil
 }
 
+// failOrWait takes a directory offline for an error of its disk. Too many open
+// files are none: what could not be done is done when its turn comes again.
+func (d *Dirs) failOrWait(dir *directory, err error) {
+	if vfs.TooManyFiles(err) {
+		d.opt.Logger.Warn("work on a log directory has to wait for open files", "dir", dir.path, "error", err)
+		return
+	}
+	d.fail(dir, err)
+}
+
 // Fail takes the directory with a path offline, if it is one of log.dirs, after
 // the disk has failed somebody else who uses it. OnFailed is told as always.
 func (d *Dirs) Fail(path string, err error) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/edge/storage"
@@ -118,5 +119,36 @@ func TestACheckpointUnderWayTellsNothingOfADeletedLogsSuccessor(t *testing.T) {
 		if o[a.TP()] != 0 {
 			t.Errorf("%s tells %d of a new log", file, o[a.TP()])
 		}
+	}
+}
+
+func TestTooManyOpenFilesAreNoFailureOfADirectory(t *testing.T) {
+	n := formatted(t)
+	n.start()
+	a := n.create("a", 0, ids[1])
+	n.append(a, "1")
+	must(t, a.CloseIdle())
+	n.fault.Inject(vfs.Rule{Ops: vfs.OpOpen | vfs.OpCreate | vfs.OpSyncDir, Err: vfs.ErrTooManyFiles})
+	builder := batch.NewBuilder(batch.Options{})
+	builder.Add(1, nil, nil)
+	if _, err := a.AppendLeader(builder.Build(nil), 1); err == nil {
+		t.Error("an append without a file went well")
+	}
+	if _, _, err := n.Create(tp("b", 0), topicID, ids[1], testConfig()); err == nil {
+		t.Error("a log was made without a file")
+	}
+	u := n.upkeep()
+	n.marks[a.TP()] = 1
+	for _, do := range []func(){u.highWatermarks, u.recoveryPoints, u.logStarts, u.tick, u.retainAll} {
+		do()
+	}
+	n.fault.Heal()
+	if n.AnyOffline() {
+		t.Fatal("a directory went offline")
+	}
+	n.append(a, "2")
+	n.create("b", 0, ids[1])
+	if _, err := a.Sync(); err != nil {
+		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
@@ -34,7 +35,7 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 		opt.KeyBytes = defaultKeyBytes
 	}
 	opt.Threads = max(opt.Threads, 1)
-	d := loading{&Dirs{opt: opt, fs: c.fs, claimed: c}}
+	d := loading{&Dirs{opt: opt, fs: opt.Files.Relieve(c.fs), claimed: c}}
 	for _, from := range c.Directories {
 		if from.Logs {
 			d.list = append(d.list, d.directory(from))
@@ -108,6 +109,9 @@ func (d loading) loadDirectory(dir *directory) error {
 	}
 	if err == nil && !dir.clean {
 		err = storage.RecordBoot(d.fs, dir.path)
+	}
+	if vfs.TooManyFiles(err) {
+		return fmt.Errorf("load %s: %w: let the process have more files open", dir.path, err)
 	}
 	if err != nil {
 		d.fail(dir, err)

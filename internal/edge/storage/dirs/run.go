@@ -77,7 +77,7 @@ func (d *Dirs) each(do func(*directory) error) {
 			continue
 		}
 		if err := do(dir); err != nil {
-			d.fail(dir, err)
+			d.failOrWait(dir, err)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (d *Dirs) closeDirectory(dir *directory, clean bool, epoch kafka.BrokerEpoc
 		err = d.markClean(dir, epoch)
 	}
 	if err != nil {
-		d.fail(dir, err)
+		d.failOrWait(dir, err) // either way there is no marker
 	}
 }
 

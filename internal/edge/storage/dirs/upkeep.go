@@ -77,12 +77,16 @@ func (d upkeep) purge(dir *directory) error {
 		return gone
 	})
 	dir.mu.Unlock()
+	var errs []error
 	for _, path := range due {
 		if err := d.fs.RemoveAll(path); err != nil {
-			return fmt.Errorf("remove %s: %w", path, err)
+			errs = append(errs, fmt.Errorf("remove %s: %w", path, err))
+			dir.mu.Lock()
+			dir.doomed = append(dir.doomed, doomed{path, now})
+			dir.mu.Unlock()
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // highWatermarks writes replication-offset-checkpoint. The owner is asked before,
