@@ -153,7 +153,7 @@ func (e *exchange) watched(stop func() bool) {
 // runs out of time takes the connection with it, as the answers behind it
 // could only come later still.
 //
-// Errors keep their cause: see Refused and Reset, ErrVersions, ErrBusy,
+// Errors keep their cause: see Unsent, Refused and Reset, ErrVersions, ErrBusy,
 // ErrClosed and those of package context.
 func (c *Client) Send(ctx context.Context, req kmsg.Request, done func(kmsg.Response, error)) {
 	e := &exchange{req: req, done: done}

@@ -6,7 +6,6 @@ package toctrl
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -77,6 +76,10 @@ func (c *Channel) Close() {
 // searchPause is the wait between two looks for a controller that is not known.
 const searchPause = 5 * time.Millisecond
 
+// refusedPause is the wait after a controller could not be connected to: it may
+// have stopped, and the quorum has not noticed yet.
+const refusedPause = 50 * time.Millisecond
+
 // errNoController: the controller was not found in time.
 var errNoController = kerr.Errorf(kerr.NotController, "no active controller is known")
 
@@ -104,19 +107,46 @@ func (c *Channel) leader(ctx context.Context) (Leader, error) {
 // here tells whether requests to l stay in this process.
 func (c *Channel) here(l Leader) bool { return l.Node == c.cfg.Self && c.cfg.Local != nil }
 
-// Do sends one of this broker's own requests and waits for the answer.
+// pause waits after a refused connection; false means that ctx or the channel
+// ended.
+func (c *Channel) pause(ctx context.Context) bool {
+	timer := time.NewTimer(refusedPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-c.ctx.Done():
+	}
+	return false
+}
+
+// Do sends one of this broker's own requests and waits for the answer. While no
+// connection to a controller can be made nothing has been sent, so it looks for
+// one until ctx ends.
 func (c *Channel) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
-	l, err := c.leader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !c.here(l) {
-		resp, err := c.cfg.Pool.Do(ctx, l.Addr, req)
+	for {
+		l, err := c.leader(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("controller %d at %s: %w", l.Node, l.Addr, err)
+			return nil, err
 		}
-		return resp, nil
+		if c.here(l) {
+			return c.local(ctx, req)
+		}
+		resp, err := c.cfg.Pool.Do(ctx, l.Addr, req)
+		switch {
+		case err == nil:
+			return resp, nil
+		case !transport.Unsent(err):
+			return nil, fmt.Errorf("controller %d at %s: %w", l.Node, l.Addr, err)
+		case !c.pause(ctx):
+			return nil, errNoController
+		}
 	}
+}
+
+// local serves one of this broker's own requests in this process.
+func (c *Channel) local(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
 	if newest, ok := c.cfg.Newest(req.Key()); ok {
 		req.SetVersion(min(newest, req.MaxVersion()))
 	}
@@ -134,29 +164,6 @@ func (c *Channel) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 	}
 }
 
-// Forward takes a client's request to the controller. done is called once,
-// perhaps before Forward returns. When the connection breaks after the request
-// was sent the outcome is unknown and the error is REQUEST_TIMED_OUT.
-func (c *Channel) Forward(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
-	if l := c.cfg.Leader(); l.Node != kafka.NoNode {
-		c.handOver(ctx, l, from, req, done)
-		return
-	}
-	// Looking for the controller may take a while, and the connection that
-	// brought the request has others to read.
-	search := func() {
-		l, err := c.leader(ctx)
-		if err != nil {
-			done(nil, err)
-			return
-		}
-		c.handOver(ctx, l, from, req, done)
-	}
-	if !c.begin(search) {
-		done(nil, errNoController)
-	}
-}
-
 // begin runs a search, unless the channel is closed.
 func (c *Channel) begin(search func()) bool {
 	c.mu.Lock()
@@ -166,27 +173,4 @@ func (c *Channel) begin(search func()) bool {
 	}
 	c.searches.Go(search)
 	return true
-}
-
-func (c *Channel) handOver(ctx context.Context, l Leader, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
-	if c.here(l) {
-		c.cfg.Local(ctx, from, req, done)
-		return
-	}
-	c.sealed(ctx, l, from, req, done)
-}
-
-func (c *Channel) sealed(ctx context.Context, l Leader, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
-	c.cfg.Pool.Send(ctx, l.Addr, c.cfg.Seal(from, req), func(resp kmsg.Response, err error) {
-		if err != nil {
-			done(nil, kerr.Errorf(kerr.RequestTimedOut, "controller %d at %s: the outcome is unknown: %v", l.Node, l.Addr, err))
-			return
-		}
-		answer, ok := resp.(*kmsg.EnvelopeResponse)
-		if !ok {
-			done(nil, errors.New("the controller answered with something else"))
-			return
-		}
-		done(c.cfg.Unseal(req, answer))
-	})
 }

@@ -2,6 +2,7 @@ package toctrl
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -53,11 +54,16 @@ func TestCloseAnswersWhoWaitsForAController(t *testing.T) {
 // A request that comes during an election is served once there is a controller.
 func TestForwardWaitsForAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		at := nowhere()
+		var found atomic.Bool
 		served := make(chan struct{})
 		c := New(Config{
-			Self:   1,
-			Leader: func() Leader { return at },
+			Self: 1,
+			Leader: func() Leader {
+				if found.Load() {
+					return Leader{Node: 1}
+				}
+				return nowhere()
+			},
 			Local: func(_ context.Context, _ *transport.ConnInfo, _ kmsg.Request, done func(kmsg.Response, error)) {
 				done(kmsg.NewPtrCreateTopicsResponse(), nil)
 			},
@@ -70,7 +76,7 @@ func TestForwardWaitsForAController(t *testing.T) {
 			close(served)
 		})
 		synctest.Wait()
-		at = Leader{Node: 1}
+		found.Store(true)
 		<-served
 	})
 }
