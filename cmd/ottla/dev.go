@@ -45,7 +45,7 @@ and tests. Its folder is formatted at the first start and used again at the next
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "ottla-data", "folder for all data")
 	flags.IntVar(&f.port, "port", 9092, "port for clients; the controller takes the next one; 0 takes free ones")
-	flags.IntVar(&f.disks, "disks", 1, "number of log directories")
+	flags.IntVar(&f.disks, "disks", 1, "number of log directories; without it as many as the folder has")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address to listen on; 0.0.0.0 is every address")
 	flags.StringVar(&f.advertise, "advertise", "", "host that clients are told to connect to, if not the one listened on")
 	flags.StringVar(&f.metrics, "metrics", "", "host:port for /metrics and /ready; without it neither is served")
@@ -57,6 +57,15 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 	if f.logLevel == "" {
 		f.logLevel = "warn"
 	}
+	if err := f.refuseOverrides(); err != nil {
+		return err
+	}
+	if f.disks < 1 {
+		return fmt.Errorf("--disks must be at least 1, not %d", f.disks)
+	}
+	if err := f.countDisks(cmd.Flags().Changed("disks")); err != nil {
+		return err
+	}
 	text, err := f.properties()
 	if err != nil {
 		return err
@@ -67,6 +76,9 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 	}
 	log, err := f.logger(cmd.ErrOrStderr(), c)
 	if err != nil {
+		return err
+	}
+	if err := f.portsAreFree(c.Node()); err != nil {
 		return err
 	}
 	disk, err := f.disk(f.data)
@@ -87,16 +99,13 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 
 // properties are the settings of the node, as a file would have them.
 func (f *devFlags) properties() (string, error) {
-	if f.disks < 1 {
-		return "", fmt.Errorf("--disks must be at least 1, not %d", f.disks)
-	}
 	controller, err := f.controllerPort()
 	if err != nil {
 		return "", err
 	}
 	var dirs []string
 	for i := range f.disks {
-		dirs = append(dirs, filepath.Join(f.data, fmt.Sprintf("disk%d", i+1)))
+		dirs = append(dirs, filepath.Join(f.data, diskName(i+1)))
 	}
 	lines := []string{
 		"process.roles=broker,controller",
