@@ -73,13 +73,19 @@ func (d *Decoder) body(h Header, b []byte) ([]byte, error) {
 	if limit == 0 {
 		limit = DefaultLimit
 	}
+	d.release()
+	out, err := h.Codec().Decompress(d.scratch[:0], b[HeaderSize:], limit)
+	d.scratch = out
+	if err != nil {
+		d.release()
+		return nil, err
+	}
+	return out, nil
+}
+
+// release lets go of a buffer that is too large to be kept.
+func (d *Decoder) release() {
 	if cap(d.scratch) > keptScratch {
 		d.scratch = nil
 	}
-	out, err := h.Codec().Decompress(d.scratch[:0], b[HeaderSize:], limit)
-	if err != nil {
-		return nil, err
-	}
-	d.scratch = out
-	return out, nil
 }
