@@ -47,7 +47,7 @@ func (n *durableNote) synced(l *storage.Log) error {
 
 // raise writes how far the log is durable now.
 func (n *durableNote) raise(l *storage.Log) error {
-	to := l.RecoveryPoint()
+	to := min(l.RecoveryPoint(), l.End()) // a cut inside a batch ends below the cut
 	n.segment = l.ActiveSegment()
 	if to <= n.below {
 		return nil
