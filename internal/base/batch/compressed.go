@@ -36,15 +36,10 @@ func validateCompressed(b []byte, h Header, p Policy) (Produced, error) {
 }
 
 func validateQuick(b []byte, h Header, p Policy, limit int) (Produced, error) {
-	needs, err := h.Codec().wholeNeeds(b[HeaderSize:])
+	from, taken, err := takeQuick(b, h)
 	if err != nil {
 		return Produced{}, err
 	}
-	from := quickBudget
-	if needs > keptScratch {
-		from = largeBudget
-	}
-	taken := from.take(keptScratch + needs)
 	defer from.give(taken)
 	d := decoders.Get().(*Decoder)
 	defer func() {
@@ -57,6 +52,19 @@ func validateQuick(b []byte, h Header, p Policy, limit int) (Produced, error) {
 		return Produced{}, err
 	}
 	return validateBody(b, h, body, p)
+}
+
+// takeQuick takes what it needs to decompress quickLimit bytes as a whole.
+func takeQuick(b []byte, h Header) (from *budget, taken int, err error) {
+	needs, err := h.Codec().wholeNeeds(b[HeaderSize:])
+	if err != nil {
+		return nil, 0, err
+	}
+	from = quickBudget
+	if needs > keptScratch {
+		from = largeBudget
+	}
+	return from, from.take(keptScratch + needs), nil
 }
 
 // validateLarge never holds one share of memory while it waits for another.
@@ -83,27 +91,39 @@ func validateLarge(b []byte, h Header, p Policy, limit int) (Produced, error) {
 // surveyLarge walks the records without holding them and tells how large they
 // are together.
 func surveyLarge(b []byte, h Header, p Policy, limit, window int) (s survey, size int, err error) {
+	err = withTape(b, h, limit, window, func(t *tape) error {
+		var err error
+		s, err = surveyStream(h, t, p)
+		size = t.at
+		return err
+	})
+	return s, size, err
+}
+
+// withTape decompresses a batch of at most limit bytes past a window, with a
+// share of the common memory for the time that use runs.
+func withTape(b []byte, h Header, limit, window int, use func(*tape) error) error {
 	src := b[HeaderSize:]
 	needs, err := h.Codec().streamNeeds(src, window)
 	switch {
 	case err != nil:
-		return s, 0, err
+		return err
 	case needs > limit && h.Codec() == Snappy:
-		return s, 0, ErrTooLarge
+		return ErrTooLarge // a block alone is
 	}
 	taken := largeBudget.take(needs + tapeWindow)
 	defer largeBudget.give(taken)
 	r, done, err := h.Codec().inflate(src, window)
 	if err != nil {
-		return s, 0, err
+		return err
 	}
 	defer done()
 	t := tapes.Get().(*tape)
-	defer tapes.Put(t)
 	t.begin(r, limit)
-	s, err = surveyStream(h, t, p)
+	err = use(t)
 	t.r = nil
-	return s, t.at, err
+	tapes.Put(t)
+	return err
 }
 
 // rebuildLarge decompresses size bytes, as they were surveyed, into a buffer that

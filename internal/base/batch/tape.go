@@ -159,6 +159,7 @@ func (t *tape) next() (frame, error) {
 	if t.failed() {
 		return frame{}, t.err
 	}
+	f.headerCount = 0 // they were passed over
 	return f, nil
 }
 

@@ -72,7 +72,6 @@ func (s *segment) firstAt(ts int64, start kafka.Offset, limit int) (found TimeOf
 // firstRecord finds the first record that is wanted in bytes [pos, size).
 func (s *segment) firstRecord(pos, size int64, limit int, wanted func(batch.Record) bool) (found TimeOffset, ok bool, err error) {
 	var failed error
-	d := batch.NewDecoder(limit)
 	_, err = s.scan(pos, size, false, func(h batch.Header, pos int64, _ []byte) bool {
 		if !wanted(batch.Record{Offset: h.Last(), Timestamp: h.MaxTimestamp}) {
 			return true
@@ -81,7 +80,7 @@ func (s *segment) firstRecord(pos, size int64, limit int, wanted func(batch.Reco
 		if b, failed = s.read(pos, h.Size()); failed != nil {
 			return false
 		}
-		for r, err := range d.Records(b) {
+		for r, err := range batch.Shapes(b, limit) {
 			if err != nil {
 				failed = errTorn
 				return false
