@@ -182,6 +182,7 @@ func (n *node) runLifecycle() {
 	go func() {
 		defer close(done)
 		if err := n.life.Run(ctx); err != nil && ctx.Err() == nil {
+			n.awaitFeatures(ctx, err)
 			n.fail(err)
 		}
 	}()

@@ -1,12 +1,15 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/metapeek"
@@ -126,5 +129,25 @@ func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
 	}
 	if err := unserved(levels); err != nil {
 		n.fail(err)
+	}
+	n.featuresOnce.Do(func() { close(n.featuresKnown) })
+}
+
+// featuresPatience is how long a broker that was refused waits to read why.
+const featuresPatience = 5 * time.Second
+
+// awaitFeatures gives checkFeatures the first word where the controller refuses
+// the broker for its features: the answer to a registration is a mere code, and
+// the broker may not have read the cluster's features yet.
+func (n *node) awaitFeatures(ctx context.Context, refused error) {
+	if kerr.Of(refused) != kerr.UnsupportedVersion {
+		return
+	}
+	patience := time.NewTimer(featuresPatience)
+	defer patience.Stop()
+	select {
+	case <-n.featuresKnown:
+	case <-patience.C:
+	case <-ctx.Done():
 	}
 }
