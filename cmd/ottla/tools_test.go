@@ -9,11 +9,19 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // startDev runs "ottla dev" beside the test and returns where it listens.
 func startDev(t *testing.T, args ...string) (bootstrap string) {
+	t.Helper()
+	bootstrap, _ = startDevUntil(t, args...)
+	return bootstrap
+}
+
+// startDevUntil is startDev for tests that end the node before they end.
+func startDevUntil(t *testing.T, args ...string) (bootstrap string, end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	reader, writer := io.Pipe()
@@ -24,24 +32,25 @@ func startDev(t *testing.T, args ...string) (bootstrap string) {
 		ended <- run(ctx, args, nil, writer, &errOut)
 		writer.Close()
 	}()
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		stop()
 		_, _ = io.Copy(io.Discard, reader)
 		if status := <-ended; status != 0 {
 			t.Errorf("dev ended with status %d: %s", status, errOut.String())
 		}
 	})
+	t.Cleanup(end)
 	lines := bufio.NewScanner(reader)
 	for lines.Scan() {
 		if fields := strings.Fields(lines.Text()); len(fields) == 3 && fields[0] == "bootstrap" {
 			bootstrap = fields[2]
 		}
 		if lines.Text() == "Ctrl-C stops it." {
-			return bootstrap
+			return bootstrap, end
 		}
 	}
 	t.Fatal("dev was never ready")
-	return ""
+	return "", nil
 }
 
 // topicID finds ids that no test can know.
