@@ -43,6 +43,10 @@ func (f *clientFlags) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Cli
 	defer cancel()
 	if err := client.Ping(ctx); err != nil {
 		client.Close()
+		var cut *kgo.ErrFirstReadEOF
+		if errors.As(err, &cut) {
+			return nil, fmt.Errorf("no broker answers at %s: the connection was closed without an answer, as on a port that is for controllers or wants TLS or SASL (--bootstrap-server)", f.bootstrap)
+		}
 		return nil, fmt.Errorf("no broker answers at %s: %s; is a node running there? (--bootstrap-server)", f.bootstrap, plain(err))
 	}
 	return client, nil

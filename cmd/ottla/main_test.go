@@ -50,6 +50,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	refuses(t, `ottla: give exactly one of: --list, --describe, --create, --alter, --delete`, "topics", "--list", "--describe")
 	refuses(t, `ottla: "lst" is not one of: list, describe, create, alter, delete`, "topics", "lst")
 	refuses(t, `ottla: --entity-type "users" is not one of: topics, brokers`, "configs", "--describe", "--entity-type", "users")
+	refuses(t, `ottla: --entity-type is missing: topics or brokers; or give --topic, --broker or --broker-defaults`, "configs", "--describe")
 	refuses(t, `ottla: "x" is not the id of a broker: --broker ID, or --broker-defaults for all`, "configs", "--describe", "--broker", "x")
 	refuses(t, `ottla: --acks "7" is not one of: all, 1, 0`, "produce", "--topic", "t", "--acks", "7")
 	refuses(t, `ottla: --compression "rar" is not one of: none, gzip, snappy, lz4, zstd`, "produce", "--topic", "t", "--compression", "rar")
