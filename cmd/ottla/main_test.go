@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -169,4 +171,28 @@ func TestServerRefusesFaults(t *testing.T) {
 	refuses(t, "ottla: "+file+":7: super.users: this release cannot do that, and the node would be less secure or less durable without it; remove the key, or start with --ignore-unsupported super.users",
 		"server", file)
 	refuses(t, "ottla: cannot read the configuration: open none.properties: no such file or directory", "server", "none.properties")
+}
+
+// Rule: a port that hangs up, as a controller's does on a broker's tools, is
+// told as what it is.
+func TestSomebodyHangsUp(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			_, _ = c.Read(make([]byte, 1<<10))
+			c.Close()
+		}
+	})
+	defer ended.Wait()
+	defer l.Close()
+	at := l.Addr().String()
+	refuses(t, "ottla: no broker answers at "+at+": the connection was closed without an answer, as on a port that is for controllers or wants TLS or SASL (--bootstrap-server)", "topics", "--list", "-b", at)
 }
