@@ -9,39 +9,48 @@ import (
 
 // troubles are the faults that come by themselves, from time to time; the
 // others hit messages and writes on their way.
-var troubles = []struct {
-	kind Fault
-	do   func(w *World, n *node)
-}{
-	{Clogged, func(w *World, n *node) {
-		to := w.anyNode()
-		w.link(n, to).clogged = w.now.Add(w.upTo(5 * time.Second))
-		w.note("-- the link %d -> %d is clogged", n.id, to.id)
-	}},
-	{Cut, func(w *World, n *node) { w.cutOff(n, true) }},
-	{CutOneWay, func(w *World, n *node) { w.cutOff(n, false) }},
-	{Reset, func(w *World, n *node) {
-		w.forgetClosed()
-		if len(w.conns) > 0 {
-			c := w.conns[w.rng.IntN(len(w.conns))]
-			w.note("-- the connection %d -> %d breaks", c.asker.id, c.server.id)
-			w.close(c)
-		}
-	}},
-	{Crashed, func(w *World, n *node) { n.crash("by kill") }},
-	{CrashedAll, func(w *World, _ *node) {
-		if w.rng.IntN(4) == 0 {
-			for _, n := range w.nodes {
-				n.crash("with all others")
-			}
-		}
-	}},
-	{Paused, func(w *World, n *node) {
+var troubles = []Fault{Clogged, Cut, CutOneWay, Reset, Crashed, CrashedAll, Paused, AskedToEnd}
+
+// bring lets trouble come upon a node.
+func (w *World) bring(kind Fault, n *node) {
+	w.faults[kind]++
+	switch kind {
+	case Clogged:
+		w.clog(n, w.anyNode())
+	case Cut, CutOneWay:
+		w.cutOff(n, kind == Cut)
+	case Reset:
+		w.reset()
+	case Crashed:
+		n.crash("by kill")
+	case CrashedAll:
+		w.crashAll()
+	case Paused:
 		n.until = max(n.until, w.now.Add(w.upTo(6*time.Second)))
 		w.note("-- %d is paused until %v", n.id, time.Duration(n.until))
-	}},
-	{AskedToEnd, (*World).askToEnd},
-	{Snapshots, (*World).snapshot},
+	case AskedToEnd:
+		w.askToEnd(n)
+	}
+}
+
+func (w *World) clog(from, to *node) {
+	w.link(from, to).clogged = w.now.Add(w.upTo(5 * time.Second))
+	w.note("-- the link %d -> %d is clogged", from.id, to.id)
+}
+
+func (w *World) reset() {
+	w.forgetClosed()
+	if len(w.conns) > 0 {
+		c := w.conns[w.rng.IntN(len(w.conns))]
+		w.note("-- the connection %d -> %d breaks", c.asker.id, c.server.id)
+		w.close(c)
+	}
+}
+
+func (w *World) crashAll() {
+	for _, n := range w.nodes {
+		n.crash("with all others")
+	}
 }
 
 // trouble lets something go wrong, and comes again.
@@ -50,15 +59,28 @@ func (w *World) trouble() {
 		return
 	}
 	w.later(w.mean(w.plan.FaultEvery), w.trouble)
-	t := troubles[w.rng.IntN(len(troubles))]
+	kind := troubles[w.rng.IntN(len(troubles))]
 	n := w.anyNode()
 	if leader := w.leader(); leader != nil && w.rng.IntN(3) == 0 {
 		n = leader // who leads is worth most
 	}
-	if w.plan.Active[t.kind] {
-		w.faults[t.kind]++
-		t.do(w, n)
+	if w.plan.Active[kind] && (kind != CrashedAll || w.rng.IntN(4) == 0) {
+		w.bring(kind, n)
 	}
+}
+
+// strike lets trouble come upon a new leader while its epoch is young: most of
+// what can go wrong in an election goes wrong then.
+func (w *World) strike(n *node) {
+	kind := troubles[w.rng.IntN(len(troubles))]
+	if !w.chaos || !w.plan.Active[kind] || w.rng.IntN(2) == 0 {
+		return
+	}
+	w.later(w.upTo(400*time.Millisecond), func() {
+		if w.chaos {
+			w.bring(kind, n)
+		}
+	})
 }
 
 func (w *World) anyNode() *node { return w.nodes[w.rng.IntN(len(w.nodes))] }
@@ -134,6 +156,14 @@ func (w *World) askToEnd(n *node) {
 	n.after(4*time.Second, func() { n.crash("at the end of its stop") })
 }
 
+// tidy lets a node make a snapshot, and comes again.
+func (w *World) tidy() {
+	if w.chaos && w.plan.Active[Snapshots] {
+		w.later(w.mean(w.plan.TidyEvery), w.tidy)
+		w.snapshot(w.anyNode())
+	}
+}
+
 // snapshot lets a node replace what it has committed by a snapshot, and clean
 // its log up to there some time later.
 func (w *World) snapshot(n *node) {
@@ -150,6 +180,7 @@ func (w *World) snapshot(n *node) {
 		return
 	}
 	w.note("-- %d makes snapshot %d-%d", n.id, id.EndOffset, id.Epoch)
+	w.faults[Snapshots]++
 	w.check.snapshot(n, id)
 	set, level := n.core.Shape(id.EndOffset)
 	w.shapes[id] = shape{set, level}

@@ -17,6 +17,11 @@ import (
 //	R8  nothing committed is truncated
 //	R9  role, leader and vote agree
 //	R10 pre-votes leave no trace (see watch)
+//	R14 a snapshot stands for committed records
+//	R15 a leader that no majority reaches stops
+//
+// and, at the end, that a repaired quorum is alive: L1 and L8 it agrees, L2 every
+// proposal has an answer, L4 nobody stays prospective
 //
 // R4 and R7 have one form here: the first node to see a batch committed enters
 // it in a ledger, and every other one must see the same.
@@ -220,9 +225,21 @@ func (c *checker) snapshot(n *node, id raft.SnapshotID) {
 		"node %d makes snapshot %d-%d, which is not committed", n.id, id.EndOffset, id.Epoch)
 }
 
+// outsiders is R15: a leader without contact to a majority has stopped.
+func (c *checker) outsiders() {
+	h := c.w.healed
+	if h.outside == "mute" { // what it hears keeps it leading
+		return
+	}
+	for _, n := range c.w.nodes {
+		c.must(h.has(n) || !n.up || n.role != raft.RoleLeader || c.w.now.Sub(h.since) < givesUp, "R15",
+			"node %d still leads, %v after it was cut off", n.id, c.w.now.Sub(h.since))
+	}
+}
+
 // calm: nobody goes to another epoch once all agree.
 func (c *checker) calm(epoch kafka.Epoch) {
-	for _, n := range c.w.nodes {
+	for _, n := range c.w.healed.core {
 		e := n.disk.election.Epoch
 		c.must(e == epoch && n.role != raft.RoleProspective, "L1", "all agreed in epoch %d, now node %d is %s in %d", epoch, n.id, n.role, e)
 	}

@@ -85,7 +85,13 @@ func (d *disk) reconcile() {
 	d.snapshots = slices.DeleteFunc(d.snapshots, func(s raft.Snapshot) bool { return s.ID.EndOffset < d.start })
 }
 
-func (d *disk) holds(id raft.SnapshotID) bool { return id.EndOffset <= d.log.end(d.start) }
+func (d *disk) holds(id raft.SnapshotID) bool {
+	if id.EndOffset <= d.start {
+		return true
+	}
+	i := d.log.from(id.EndOffset - 1)
+	return i < len(d.log) && d.log[i].epoch == id.Epoch
+}
 
 // stored reads the directory at a start of the process. shapes tell what the
 // snapshots hold.

@@ -51,7 +51,9 @@ func (n *node) tellRole() {
 	if role := n.core.State().Role; role != n.role {
 		n.role = role
 		n.w.note("%d is %s", n.id, role)
-		n.w.roleChanges++
+		if role == raft.RoleLeader {
+			n.w.strike(n)
+		}
 	}
 }
 
@@ -121,9 +123,6 @@ func (n *node) send(m raft.Message) {
 	n.w.answer(n, in, body, brings)
 }
 
-// maxRead bounds the batches of an answer.
-const maxRead = 64
-
 // read gives records for an answer, synced or not (B7).
 func (n *node) read(r raft.Read) batches {
 	if r.From >= r.Below {
@@ -131,7 +130,8 @@ func (n *node) read(r raft.Read) batches {
 	}
 	log := n.disk.log.below(r.Below)
 	log = log[log.from(r.From):]
-	return log[:min(len(log), maxRead):min(len(log), maxRead)]
+	most := min(len(log), n.w.plan.Batches)
+	return log[:most:most]
 }
 
 // arm sees to it that the core is woken at its deadline.

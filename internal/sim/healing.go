@@ -26,6 +26,9 @@ const (
 	// the quorum, a fetch timeout and ten elections of twice their timeout are
 	// 1.5 x 2 + 2 + 10 x 2 seconds; clocks may be a fifth too slow.
 	healingLimit = 32 * time.Second
+	// givesUp is in how long a leader that no majority reaches has to stop: 1.5
+	// fetch timeouts, by a clock that may be too slow.
+	givesUp = 4 * time.Second
 	// calm is how long an agreement of everybody has to last.
 	calm = 4 * time.Second
 )
@@ -102,16 +105,16 @@ func (w *World) mend(n *node) {
 func (w *World) look() {
 	h := w.healed
 	if h.agreed != 0 && w.now.Sub(h.agreed) >= calm {
+		w.check.outsiders()
 		h.done = true
 		return
 	}
 	switch leader := w.agreement(); {
-	case h.agreed != 0 && h.whole:
+	case h.agreed != 0:
 		w.check.calm(h.epoch)
 	case h.agreed == 0 && leader != nil:
 		h.agreed, h.epoch = w.now, leader.disk.election.Epoch
 		w.note("-- all agree on %d in epoch %d", leader.id, h.epoch)
-		h.done = !h.whole
 	case h.agreed == 0 && w.now.Sub(h.since) > healingLimit:
 		w.check.disagreement()
 	}

@@ -21,12 +21,14 @@ type Plan struct {
 
 	FaultEvery   time.Duration // mean between two faults of links and nodes
 	ProposeEvery time.Duration // mean between two proposals
+	TidyEvery    time.Duration // mean between two snapshots
 	Delay        time.Duration // mean of what a Late message waits besides its millisecond
 	Lost, Resent int           // of a thousand messages
 	Repeated     int           // of a thousand messages
 	CrashAtDisk  int           // of a thousand moments at which something becomes durable
 	SlowSync     int           // of a thousand syncs
 	FailedSync   int           // of ten thousand syncs
+	Batches      int           // at most in an answer to a fetch
 	// Speed of each node's clock, in thousandths.
 	Speed []int64
 }
@@ -40,9 +42,11 @@ func NewPlan(seed uint64) Plan {
 		Timing: raft.DefaultTiming(), Chaos: time.Duration(6+r.IntN(15)) * time.Second,
 		FaultEvery:   time.Duration(50+r.IntN(2000)) * time.Millisecond,
 		ProposeEvery: time.Duration(pick(r, 5, 20, 50, 200)) * time.Millisecond,
+		TidyEvery:    time.Duration(pick(r, 50, 300, 2000)) * time.Millisecond,
 		Delay:        time.Duration(r.IntN(100)) * time.Millisecond,
 		Lost:         r.IntN(300), Resent: r.IntN(300), Repeated: r.IntN(500),
 		CrashAtDisk: pick(r, 1, 3, 10, 40), SlowSync: pick(r, 5, 50, 300), FailedSync: pick(r, 2, 20, 100),
+		Batches: pick(r, 1, 1, 3, 100),
 	}
 	p.drawKinds(r)
 	for range p.Voters + p.Observers {

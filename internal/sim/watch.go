@@ -108,7 +108,11 @@ func (h *watch) hear(n *node, ev raft.Event) {
 		}
 	case raft.Answered:
 		a, ok := ev.Body.(raft.FetchAnswer)
-		if ok && ev.Call == h.fetching && a.Err == kerr.None && ours(a.Hint) && h.role == raft.RoleFollower && h.leader == s.Leader {
+		if ev.Call != h.fetching {
+			return
+		}
+		h.fetching = 0
+		if ok && a.Err == kerr.None && ours(a.Hint) && h.role == raft.RoleFollower && h.leader == s.Leader {
 			h.fetched, h.farewell = true, false
 		}
 	}

@@ -28,11 +28,10 @@ type World struct {
 	story  story
 	faults Faults
 
-	chaos       bool // faults come
-	healed      *healing
-	roleChanges int
-	happened    int
-	failure     *Failure
+	chaos    bool // faults come
+	healed   *healing
+	happened int
+	failure  *Failure
 }
 
 // Failure is a broken invariant.
@@ -151,6 +150,7 @@ func (w *World) play() {
 	}
 	w.work.next(w)
 	w.later(w.mean(w.plan.FaultEvery), w.trouble)
+	w.tidy()
 	w.later(w.plan.Chaos, w.heal)
 	for w.failure == nil && !w.queue.empty() && !w.over() {
 		w.turn(w.queue.take())
