@@ -148,7 +148,7 @@ func (w *World) askToEnd(n *node) {
 	}
 	if w.rng.IntN(2) == 0 {
 		w.note("-- %d is asked to resign", n.id)
-		n.step(raft.Resign{Epoch: n.core.State().Election.Epoch})
+		n.step(raft.Resign{Epoch: n.state.Election.Epoch})
 		return
 	}
 	w.note("-- %d is asked to stop", n.id)
@@ -170,7 +170,7 @@ func (w *World) snapshot(n *node) {
 	if !n.up || n.broken || n.until > w.now {
 		return
 	}
-	s := n.core.State()
+	s := n.state
 	i := n.disk.durable.from(s.HighWatermark) - 1
 	if i < 0 || n.disk.durable[i].end != s.HighWatermark {
 		return

@@ -48,7 +48,7 @@ func (n *node) saveElection(e raft.Election) bool {
 }
 
 func (n *node) tellRole() {
-	if role := n.core.State().Role; role != n.role {
+	if role := n.state.Role; role != n.role {
 		n.role = role
 		n.w.note("%d is %s", n.id, role)
 		if role == raft.RoleLeader {
@@ -136,14 +136,14 @@ func (n *node) read(r raft.Read) batches {
 
 // arm sees to it that the core is woken at its deadline.
 func (n *node) arm() {
-	if n.deadline >= n.armed {
+	at := max(n.deadline, n.w.now)
+	if at >= n.armed {
 		return
 	}
-	n.armed = n.deadline
-	at := max(n.deadline, n.w.now)
+	n.armed = at
 	n.w.queue.put(happening{at: at, who: n, life: n.life, run: func() {
-		if n.armed != at && n.armed < n.w.now {
-			return // another one wakes it
+		if n.armed != at {
+			return // an earlier one has come
 		}
 		n.armed = kafka.Never
 		if n.deadline > n.w.now {

@@ -128,7 +128,7 @@ func (w *World) over() bool { return w.healed != nil && w.healed.done }
 func (w *World) agreement() *node {
 	var leader *node
 	for _, n := range w.healed.core {
-		if n.up && n.role == raft.RoleLeader && n.core.State().HighWatermark >= 0 {
+		if n.up && n.role == raft.RoleLeader && n.state.HighWatermark >= 0 {
 			if leader != nil && leader.disk.election.Epoch >= n.disk.election.Epoch {
 				continue
 			}
@@ -138,9 +138,9 @@ func (w *World) agreement() *node {
 	if leader == nil {
 		return nil
 	}
-	want := leader.core.State()
+	want := leader.state
 	for _, n := range w.healed.core {
-		s := n.core.State()
+		s := n.state
 		if !n.up || s.Leader != leader.id || s.Election.Epoch != want.Election.Epoch ||
 			s.HighWatermark != want.Log.End || s.Log != want.Log {
 			return nil

@@ -33,7 +33,7 @@ func (w *World) link(from, to *node) *link { return &w.links[from.id][to.id] }
 // request sends a request of the core, on a new connection if it asks for one.
 func (w *World) request(n *node, m raft.Message) {
 	to := w.node(kafka.NodeID(int(m.At.Port) - firstPort))
-	w.note("%d -> %d %s", n.id, to.id, printBody(m.Body))
+	w.message(n, "->", to, m.Body)
 	c := n.conns[to.id]
 	if c == nil || c.closed || m.Fresh {
 		c = &conn{asker: n, server: to, askerLife: n.life}
@@ -54,20 +54,20 @@ func (w *World) arrive(c *conn, m raft.Message) {
 	c.serverLife = to.life
 	to.lastAsked++
 	to.asked[to.lastAsked] = inbound{c, m.Call, m.Body}
-	w.note("%d hears %d: %s", to.id, c.asker.id, printBody(m.Body))
+	w.message(to, "hears", c.asker, m.Body)
 	to.step(raft.Received{Call: to.lastAsked, Body: m.Body})
 }
 
 // answer sends an answer back on the connection its request came on.
 func (w *World) answer(n *node, in inbound, body raft.Body, brings batches) {
 	c := in.conn
-	w.note("%d -> %d %s", n.id, c.asker.id, printBody(body))
+	w.message(n, "->", c.asker, body)
 	w.carry(c, 1, func() {
 		if !c.asker.up || c.asker.life != c.askerLife {
 			return
 		}
 		c.answered(in.call)
-		w.note("%d hears %d: %s", c.asker.id, n.id, printBody(body))
+		w.message(c.asker, "hears", n, body)
 		c.asker.stepWith(raft.Answered{Call: in.call, Body: body}, brings)
 	})
 }

@@ -31,8 +31,11 @@ type node struct {
 	asked           map[raft.Call]inbound // requests of peers that wait for an answer
 	lastAsked       raft.Call
 	conns           map[kafka.NodeID]*conn
-	role            raft.Role
+	role            raft.Role  // as it was told last
+	state           raft.State // after the last step
 	watch           watch
+	waiting         int          // proposals here without an answer
+	committed       kafka.Offset // when they were looked at last
 }
 
 // inbound is a request of a peer.
@@ -64,7 +67,7 @@ func (n *node) boot() {
 	n.life++
 	n.up, n.broken, n.since, n.until, n.armed = true, false, w.now, 0, kafka.Never
 	n.pending, n.asked, n.lastAsked, n.conns = nil, map[raft.Call]inbound{}, 0, map[kafka.NodeID]*conn{}
-	n.writer, n.role = writer{}, ""
+	n.writer, n.role, n.committed = writer{}, "", kafka.NoOffset
 	n.cfg.Rand = rand.New(rand.NewPCG(w.rng.Uint64(), uint64(n.id)))
 	stored := n.disk.stored(w.shapes)
 	w.note("%d starts: %v log=%d..%d", n.id, elected(stored.Election), stored.LogStart, stored.LogEnd)
@@ -73,7 +76,7 @@ func (n *node) boot() {
 		w.fail("V5", "node %d cannot start: %v", n.id, err)
 		return
 	}
-	n.core = core
+	n.core, n.state = core, core.State()
 	w.check.booted(n)
 	n.carryOut(effects, nil)
 	if n.up {
@@ -107,6 +110,7 @@ func (n *node) stepWith(ev raft.Event, brought batches) {
 	}
 	n.watch.before(n, ev)
 	effects := n.core.Step(n.local(), ev)
+	n.state = n.core.State()
 	n.watch.after(n, ev, effects)
 	n.carryOut(effects, brought)
 	if n.up {

@@ -27,7 +27,7 @@ type watch struct {
 
 // before notes how a node is when an event comes.
 func (h *watch) before(n *node, ev raft.Event) {
-	s := n.core.State()
+	s := n.state
 	h.role, h.election, h.leader, h.deadline = s.Role, s.Election, s.Leader, n.deadline
 	if _, ok := ev.(raft.Shutdown); ok {
 		h.closing = true
@@ -99,7 +99,7 @@ func (h *watch) asks(m raft.Message) {
 
 // hear notes an answer that a follower waited for, or its leader's farewell.
 func (h *watch) hear(n *node, ev raft.Event) {
-	s := n.core.State()
+	s := n.state
 	ours := func(hint raft.Hint) bool { return hint.Epoch == s.Election.Epoch && hint.Leader == s.Leader }
 	switch ev := ev.(type) {
 	case raft.Received:

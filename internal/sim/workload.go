@@ -42,12 +42,13 @@ func (k *workload) next(w *World) {
 		return
 	}
 	k.last++
-	epoch := n.core.State().Election.Epoch
+	epoch := n.state.Election.Epoch
 	w.note("client proposes %d to %d", k.last, n.id)
 	n.step(raft.Propose{Ticket: k.last, Epoch: epoch, Count: int32(1 + w.rng.IntN(4))})
 }
 
 func (k *workload) appended(n *node, a raft.Append) {
+	n.waiting++
 	k.waiting = append(k.waiting, proposal{a.Ticket, n, n.life, a.Epoch, a.Base, a.End})
 }
 
@@ -59,6 +60,10 @@ func (k *workload) refused(w *World, n *node, r raft.Refused) {
 // committed acknowledges what a leader has committed in its epoch, and gives up
 // what a node can no longer answer because it leads no more.
 func (k *workload) committed(w *World, n *node, commit kafka.Offset) {
+	if n.waiting == 0 || n.role == raft.RoleLeader && commit == n.committed {
+		return
+	}
+	n.committed, n.waiting = commit, 0
 	kept := k.waiting[:0]
 	for _, p := range k.waiting {
 		switch {
@@ -70,6 +75,7 @@ func (k *workload) committed(w *World, n *node, commit kafka.Offset) {
 			k.acked = append(k.acked, p)
 			w.check.acknowledged(p)
 		default:
+			n.waiting++
 			kept = append(kept, p)
 		}
 	}

@@ -184,6 +184,10 @@ func (w *World) later(d time.Duration, run func()) {
 
 func (w *World) note(format string, args ...any) { w.story.note(w.now, format, args...) }
 
+func (w *World) message(n *node, does string, other *node, body raft.Body) {
+	w.story.message(w.now, n.id, does, other.id, body)
+}
+
 // fail ends the run: a rule does not hold. The first one counts.
 func (w *World) fail(rule, format string, args ...any) {
 	if w.failure == nil {
