@@ -167,7 +167,7 @@ func TestSmallBatchesReuseTheirBuffers(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if n > 3 {
+		if n > 20 { // pools may be emptied meanwhile; the batch has 1000 records
 			t.Errorf("%v: %v allocations", c, n)
 		}
 	}
