@@ -3,9 +3,11 @@ package partitions
 import (
 	"errors"
 
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/edge/await"
+	"github.com/ottla/ottla/internal/edge/storage"
 )
 
 // Following is where a follower stands: what it asks its leader for.
@@ -105,7 +107,7 @@ func (p *Partition) follow(asked Following, do func([]*await.Parked) ([]*await.P
 func (p *Partition) copied(got FromLeader, wake []*await.Parked) ([]*await.Parked, bool, error) {
 	due := false
 	if len(got.Records) > 0 {
-		stored, err := p.log.AppendFollower(got.Records)
+		stored, err := p.appendCopy(got.Records)
 		if err != nil {
 			return wake, false, err
 		}
@@ -122,6 +124,36 @@ func (p *Partition) copied(got FromLeader, wake []*await.Parked) ([]*await.Parke
 		return wake, due, err
 	}
 	return p.step(replica.Trimmed{Start: p.log.Start()}, wake), due, nil
+}
+
+// appendCopy appends batches to a log that they continue. The leader's log may
+// start within a batch, after DeleteRecords. A follower that begins there is sent
+// the whole batch; its log has to make room for what lies below its start.
+func (p *Partition) appendCopy(b []byte) (storage.Appended, error) {
+	start := p.log.Start()
+	base, straddles := straddling(b, start)
+	if start != p.log.End() || !straddles {
+		return p.log.AppendFollower(b)
+	}
+	if err := p.log.TruncateFullyAndStartAt(base); err != nil {
+		return storage.Appended{}, err
+	}
+	p.sync.cut(base)
+	stored, err := p.log.AppendFollower(b)
+	if err != nil {
+		return stored, err
+	}
+	return stored, p.log.SetStart(start)
+}
+
+// straddling gives where the first batch begins, if it is whole, begins below an
+// offset and reaches beyond it.
+func straddling(b []byte, o kafka.Offset) (kafka.Offset, bool) {
+	h, err := batch.ParseHeader(b)
+	if err != nil || h.BaseOffset >= o || h.End() <= o || h.Size() > len(b) {
+		return 0, false
+	}
+	return h.BaseOffset, batch.CheckCRC(b[:h.Size()])
 }
 
 // relocate cuts the log, or begins it anew, as the last step wants. mu is held.
