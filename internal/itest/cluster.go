@@ -18,19 +18,24 @@ type Cluster struct {
 // Node is one process of a cluster.
 type Node struct {
 	*Proc
-	ID   int
-	Addr string // where clients connect
-	Data string // the log directory
-	file string
+	ID    int
+	Addr  string // where clients connect
+	Data  string // the log directory
+	file  string
+	flags []string // of "ottla server"
 }
 
 // clusterID is that of the clusters tests start.
 const clusterID = "4L6g3nShT-eMCtK--X86sw"
 
 // StartCluster formats and starts n nodes with static voters. more are further
-// settings of each, one a line. It waits until all serve clients.
-func StartCluster(t testing.TB, n int, more string) *Cluster {
+// settings of each, one a line; flags gives those of "ottla server" by node id,
+// and may be nil. It waits until all serve clients.
+func StartCluster(t testing.TB, n int, more string, flags func(id int) []string) *Cluster {
 	t.Helper()
+	if flags == nil {
+		flags = func(int) []string { return nil }
+	}
 	c, quorum := &Cluster{}, make([]int, n)
 	voters := make([]string, n)
 	for i := range n {
@@ -38,7 +43,7 @@ func StartCluster(t testing.TB, n int, more string) *Cluster {
 		voters[i] = fmt.Sprintf("%d@127.0.0.1:%d", i+1, quorum[i])
 	}
 	for i := range n {
-		node := &Node{ID: i + 1, Addr: fmt.Sprintf("127.0.0.1:%d", FreePort(t)), Data: filepath.Join(t.TempDir(), "data")}
+		node := &Node{ID: i + 1, Addr: fmt.Sprintf("127.0.0.1:%d", FreePort(t)), Data: filepath.Join(t.TempDir(), "data"), flags: flags(i + 1)}
 		node.file = WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=broker,controller
 node.id=%d
 controller.quorum.voters=%s
@@ -64,7 +69,7 @@ group.initial.rebalance.delay.ms=0
 // Again starts a node that has ended. It does not wait until it serves.
 func (n *Node) Again(t testing.TB) {
 	t.Helper()
-	n.Proc = Start(t, fmt.Sprintf("node %d", n.ID), exec.Command(Bin(t), "server", n.file))
+	n.Proc = Start(t, fmt.Sprintf("node %d", n.ID), exec.Command(Bin(t), append([]string{"server", n.file}, n.flags...)...))
 }
 
 // AwaitReady waits until the node, since it was last started, serves clients.

@@ -107,7 +107,7 @@ func seeded(t *testing.T) *rand.Rand {
 // Three nodes become one cluster: every broker registers, a topic gets three
 // replicas that are in sync, and what is written to any of them is read from all.
 func TestThreeNodesReplicate(t *testing.T) {
-	c := itest.StartCluster(t, 3, quick)
+	c := itest.StartCluster(t, 3, quick, nil)
 	createReplicated(t, c, "t", 3)
 	want := numbered("v", 300)
 	for i, n := range c.Nodes {
@@ -139,7 +139,7 @@ const clusterKillRounds = 30
 // is killed: every third time the one whose controller is active.
 func TestThirtyKillsInAClusterLoseAndDoubleNothing(t *testing.T) {
 	random := seeded(t)
-	c := itest.StartCluster(t, 3, quick)
+	c := itest.StartCluster(t, 3, quick, nil)
 	createReplicated(t, c, "t", 3)
 	loads := startLoads(t, c, "t")
 	for round := range clusterKillRounds {
@@ -160,7 +160,7 @@ const pauseRounds = 10
 // what it still believes when it goes on does no harm.
 func TestTenPausesInAClusterLoseAndDoubleNothing(t *testing.T) {
 	random := seeded(t)
-	c := itest.StartCluster(t, 3, quick)
+	c := itest.StartCluster(t, 3, quick, nil)
 	createReplicated(t, c, "t", 3)
 	loads := startLoads(t, c, "t")
 	for round := range pauseRounds {
@@ -177,10 +177,35 @@ func TestTenPausesInAClusterLoseAndDoubleNothing(t *testing.T) {
 	settle(t, c, "t", 3, loads)
 }
 
+const clusterLossRounds = 10
+
+// The machine of one node loses what was not synced, again and again: what was
+// acknowledged is held by another, and the node gets it back from there.
+func TestTenLossesOnOneNodeOfAClusterLoseAndDoubleNothing(t *testing.T) {
+	random := seeded(t)
+	faults := t.TempDir()
+	c := itest.StartCluster(t, 3, quick, func(id int) []string {
+		if id != 1 {
+			return nil
+		}
+		return []string{"--fault-dir", faults}
+	})
+	createReplicated(t, c, "t", 3)
+	loads, victim := startLoads(t, c, "t"), c.Nodes[0]
+	for range clusterLossRounds {
+		loads[random.IntN(len(loads))].progress(t, 50+random.Int64N(500))
+		victim.Kill()
+		itest.Ottla(t, "", "fault", "drop-unsynced", "--fault-dir", faults, "--data", victim.Data, "--seed", fmt.Sprint(random.Uint64()))
+		victim.Again(t)
+		victim.AwaitReady(t)
+	}
+	settle(t, c, "t", 3, loads)
+}
+
 // An orderly stop hands leadership over before the process ends, so that no
 // produce has to wait for a session to expire.
 func TestAControlledShutdownMovesTheLeaders(t *testing.T) {
-	c := itest.StartCluster(t, 3, "offsets.topic.replication.factor=3\n")
+	c := itest.StartCluster(t, 3, "offsets.topic.replication.factor=3\n", nil)
 	createReplicated(t, c, "t", 6)
 	leaving := c.Nodes[0]
 	if code := leaving.Stop(t); code != 0 {
