@@ -50,7 +50,7 @@ func (n *node) startBroker(ctx context.Context) error {
 	b.fetcher = fetcher.New(n.fetcherConfig(b))
 	b.groups = coordnode.New(n.groupConfig(b))
 	n.broker = b
-	n.watched.show(b.parts.Register, b.groups.Register, registerAssignments(n.life))
+	n.watched.show(b.parts.Register, b.fetcher.Register, b.groups.Register, registerAssignments(n.life))
 	n.onStop(n.stopBroker)
 
 	n.runLifecycle()

@@ -61,11 +61,22 @@ func (s *source) takeOne(id kafka.TopicIDPartition, m *member, p *kmsg.FetchResp
 	case errors.Is(err, partitions.ErrMoved):
 	case err != nil:
 		s.host.cfg.Log.Warn("records of the leader not taken", "topic", m.part.Name.Topic, "partition", int32(id.Partition), "leader", int32(s.key.node), "err", err)
+		m.failed.Store(true)
 		s.restOf(id, m)
 	default:
+		m.failed.Store(false)
 		m.rest.over()
+		s.took(m, p)
 	}
 	return syncDue
+}
+
+// took notes how far a replica is behind what is committed, and what it took.
+func (s *source) took(m *member, p *kmsg.FetchResponseTopicPartition) {
+	s.host.figures.Bytes.Add(len(p.RecordBatches))
+	if at, ok := m.part.Following(); ok {
+		m.lag.Store(max(p.HighWatermark-int64(at.End), 0))
+	}
 }
 
 // refused reacts to an error of the leader. One that calls our leader epoch old

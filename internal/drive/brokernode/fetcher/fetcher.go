@@ -55,6 +55,8 @@ type Fetcher struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup // the goroutines of sources
 
+	figures figures
+
 	mu      sync.Mutex
 	closed  bool
 	sources map[sourceKey]*source
@@ -67,10 +69,12 @@ type sourceKey struct {
 	n    int
 }
 
-// followed is which source has a replica, and in which leader epoch it was given.
+// followed is which source has a replica, since which leader epoch, and how it
+// gets on.
 type followed struct {
-	source *source
-	epoch  kafka.Epoch
+	source   *source
+	epoch    kafka.Epoch
+	progress *progress
 }
 
 // New makes a fetcher that fetches nothing before the first Publish.
@@ -134,11 +138,12 @@ func (f *Fetcher) place(id kafka.TopicIDPartition) {
 	if known && old.source != to {
 		f.drop(id)
 	}
-	f.follows[id] = followed{to, at.Epoch}
 	if !known || old.source != to {
 		to.count++
 	}
-	to.order(id, p)
+	m := &member{part: p}
+	f.follows[id] = followed{to, at.Epoch, &m.progress}
+	to.order(id, m)
 }
 
 func (f *Fetcher) drop(id kafka.TopicIDPartition) {

@@ -254,3 +254,31 @@ func TestALateAnswerIsRefused(t *testing.T) {
 		}
 	})
 }
+
+// Rule: what is told about replication is how far behind the last answer showed
+// a replica, and whether it could be taken.
+func TestWhatIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		p.topic("t", 2)
+		p.write("t", 0, 3)
+		p.same("t", 0, 0, 3)
+		if s := p.fetcher.standing(); s != (standing{followed: 2}) {
+			t.Errorf("%+v", s)
+		}
+		if got, want := p.fetcher.figures.Bytes.Value(), float64(len(p.leader.Bytes("t", 0, 0))); got != want {
+			t.Errorf("%v bytes of %v", got, want)
+		}
+		p.at.script(func(c *leaderConn) { c.spoil = true })
+		p.write("t", 0, 1)
+		time.Sleep(soon)
+		if s := p.fetcher.standing(); s.failed != 1 {
+			t.Errorf("%+v", s)
+		}
+		p.at.script(func(c *leaderConn) { c.spoil = false })
+		p.same("t", 0, 0, 4)
+		if s := p.fetcher.standing(); s.failed != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}

@@ -106,6 +106,7 @@ type leaderConn struct {
 	down   error     // instead of any answer
 	refuse kerr.Code // instead of any partition's answer
 	forget bool      // the session, at the next request
+	spoil  bool      // the checksums of all batches
 	epoch  int32     // of the session's next request
 	listed map[kafka.TopicIDPartition]kmsg.FetchRequestTopicPartition
 	asked  []*kmsg.FetchRequest
@@ -232,6 +233,9 @@ func (c *leaderConn) partition(id kafka.TopicIDPartition, asked kmsg.FetchReques
 	p.RecordBatches, err = d.Records.AppendTo(nil)
 	if err != nil {
 		panic(err) // the disk is memory
+	}
+	if n := len(p.RecordBatches); c.spoil && n > 0 {
+		p.RecordBatches[n-1] ^= 1
 	}
 	return p, len(p.RecordBatches) > 0 || p.HighWatermark > asked.HighWatermark || p.LogStartOffset > asked.LogStartOffset
 }

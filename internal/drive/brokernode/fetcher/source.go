@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,7 +28,7 @@ type source struct {
 	mu sync.Mutex
 	// orders are changes not taken over yet: the replica to fetch, or nil to
 	// stop. There is at most one for each replica of this broker.
-	orders map[kafka.TopicIDPartition]*partitions.Partition
+	orders map[kafka.TopicIDPartition]*member
 
 	members map[kafka.TopicIDPartition]*member
 	// due are the members to look at before the next request, as they are new or
@@ -51,11 +52,19 @@ type member struct {
 	// dueNow: it is in source.due.
 	dueNow bool
 	rest   pause
+
+	progress // read by others
+}
+
+// progress is how a replica gets on, for those who look.
+type progress struct {
+	lag    atomic.Int64 // records that are committed and not here
+	failed atomic.Bool  // the last answer could not be taken
 }
 
 func newSource(f *Fetcher, k sourceKey) *source {
 	s := &source{
-		host: f, key: k, wake: make(chan struct{}, 1), orders: map[kafka.TopicIDPartition]*partitions.Partition{},
+		host: f, key: k, wake: make(chan struct{}, 1), orders: map[kafka.TopicIDPartition]*member{},
 		members: map[kafka.TopicIDPartition]*member{}, gone: map[kafka.TopicIDPartition]string{},
 	}
 	s.ctx, s.cancel = context.WithCancel(f.ctx)
@@ -64,9 +73,9 @@ func newSource(f *Fetcher, k sourceKey) *source {
 
 // order asks the source to fetch a replica, from a new leader epoch on, or to
 // stop with it.
-func (s *source) order(id kafka.TopicIDPartition, p *partitions.Partition) {
+func (s *source) order(id kafka.TopicIDPartition, m *member) {
 	s.mu.Lock()
-	s.orders[id] = p
+	s.orders[id] = m
 	s.mu.Unlock()
 	s.hurry()
 }
@@ -116,13 +125,13 @@ func (s *source) takeOrders() {
 	s.mu.Lock()
 	orders := s.orders
 	if len(orders) > 0 {
-		s.orders = map[kafka.TopicIDPartition]*partitions.Partition{}
+		s.orders = map[kafka.TopicIDPartition]*member{}
 	}
 	s.mu.Unlock()
-	for id, p := range orders {
+	for id, m := range orders {
 		s.remove(id)
-		if p != nil {
-			s.members[id] = &member{part: p}
+		if m != nil {
+			s.members[id] = m
 			s.look(id)
 		}
 	}
@@ -215,6 +224,7 @@ func (s *source) ask(a *asking, id kafka.TopicIDPartition) {
 // session has to begin anew.
 func (s *source) fetch() error {
 	got, err := s.do(s.request())
+	s.host.figures.Requests.Add(1)
 	if err != nil {
 		return err
 	}

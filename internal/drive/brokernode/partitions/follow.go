@@ -111,6 +111,7 @@ func (p *Partition) copied(got FromLeader, wake []*await.Parked) ([]*await.Parke
 		if err != nil {
 			return wake, false, err
 		}
+		p.traffic.replicationBytesIn.Add(len(got.Records))
 		wake = p.step(replica.Appended{End: p.log.End()}, wake)
 		due = p.sync.due(stored.End, p.policy.Load().syncEvery, false)
 	}
