@@ -1,13 +1,18 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"path/filepath"
-	"strconv"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +29,7 @@ type devFlags struct {
 	data      string
 	port      int
 	disks     int
+	nodes     int
 	listen    string
 	advertise string
 	metrics   string
@@ -36,19 +42,24 @@ func newDevCmd() *cobra.Command {
 		Use:   "dev",
 		Short: "Run a node for development: no file, no format",
 		Long: `Run one node that is broker and controller, without security, for development
-and tests. Its folder is formatted at the first start and used again at the next.`,
+and tests. Its folder is formatted at the first start and used again at the next.
+
+With --nodes it is a cluster: that many such nodes in one process, each with a
+folder and two ports of its own, and three replicas of what is created.`,
 		Example: `  ottla dev
-  ottla dev --data /tmp/k --port 19092 --disks 3`,
+  ottla dev --data /tmp/k --port 19092 --disks 3
+  ottla dev --nodes 3`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "ottla-data", "folder for all data")
-	flags.IntVar(&f.port, "port", 9092, "port for clients; the controller takes the next one; 0 takes free ones")
-	flags.IntVar(&f.disks, "disks", 1, "number of log directories; without it as many as the folder has")
+	flags.IntVar(&f.port, "port", 9092, "port for clients; the controller takes the next one, and each further node the next two; 0 takes free ones")
+	flags.IntVar(&f.disks, "disks", 1, "number of log directories of each node; without it as many as the folder has")
+	flags.IntVar(&f.nodes, "nodes", 1, "number of nodes in the cluster")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address to listen on; 0.0.0.0 is every address")
 	flags.StringVar(&f.advertise, "advertise", "", "host that clients are told to connect to, if not the one listened on")
-	flags.StringVar(&f.metrics, "metrics", "", "host:port for /metrics and /ready; without it neither is served")
+	flags.StringVar(&f.metrics, "metrics", "", "host:port for /metrics and /ready, for further nodes the ports after it; without it neither is served")
 	f.define(cmd)
 	return cmd
 }
@@ -60,25 +71,18 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 	if err := f.refuseOverrides(); err != nil {
 		return err
 	}
-	if f.disks < 1 {
-		return fmt.Errorf("--disks must be at least 1, not %d", f.disks)
-	}
 	if err := f.countDisks(cmd.Flags().Changed("disks")); err != nil {
 		return err
 	}
-	text, err := f.properties()
+	settings, warnings, err := f.settings()
 	if err != nil {
 		return err
 	}
-	c, warnings, err := config.Parse("ottla dev", []byte(text), f.overrides, config.Options{IgnoreUnsupported: f.ignore})
+	log, err := f.logger(cmd.ErrOrStderr(), settings[0])
 	if err != nil {
 		return err
 	}
-	log, err := f.logger(cmd.ErrOrStderr(), c)
-	if err != nil {
-		return err
-	}
-	if err := f.portsAreFree(c.Node()); err != nil {
+	if err := f.portsAreFree(settings); err != nil {
 		return err
 	}
 	disk, err := f.disk(f.data)
@@ -86,99 +90,107 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	printWarnings(cmd.ErrOrStderr(), warnings)
-	if err := formatOnce(disk, c.Node()); err != nil {
+	if err := f.sameNumber(disk); err != nil {
+		return err
+	}
+	if err := formatOnce(disk, settings); err != nil {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	err = runNode(cmd.Context(), node.Options{Config: c, FS: disk, Log: log, Version: buildVersion(), Ready: func(a node.Addresses) { f.sayReady(out, a) }})
+	err = runNodes(cmd.Context(), f.options(settings, disk, log), func(at []node.Addresses) { f.sayReady(out, at) })
 	if err == nil {
 		fmt.Fprintln(out, "ottla has stopped; its data stays in", f.data)
 	}
 	return err
 }
 
-// properties are the settings of the node, as a file would have them.
-func (f *devFlags) properties() (string, error) {
-	controller, err := f.controllerPort()
+// settings are those of all nodes, and what there is to warn of, which is the
+// same for each.
+func (f *devFlags) settings() (all []*config.Config, warnings []config.Warning, err error) {
+	texts, err := f.properties()
 	if err != nil {
-		return "", err
+		return nil, nil, err
 	}
-	var dirs []string
-	for i := range f.disks {
-		dirs = append(dirs, filepath.Join(f.data, diskName(i+1)))
+	for _, text := range texts {
+		var c *config.Config
+		c, warnings, err = config.Parse("ottla dev", []byte(text), f.overrides, config.Options{IgnoreUnsupported: f.ignore})
+		if err != nil {
+			return nil, nil, err
+		}
+		all = append(all, c)
 	}
-	lines := []string{
-		"process.roles=broker,controller",
-		"node.id=1",
-		"controller.quorum.voters=1@127.0.0.1:" + strconv.Itoa(controller),
-		"controller.listener.names=CONTROLLER",
-		fmt.Sprintf("listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d", net.JoinHostPort(f.listen, strconv.Itoa(f.port)), controller),
-		fmt.Sprintf("advertised.listeners=PLAINTEXT://%s", net.JoinHostPort(f.advertised(), strconv.Itoa(f.port))),
-		"log.dirs=" + escapeProperty(strings.Join(dirs, ",")),
-		"offsets.topic.replication.factor=1",
-		// A group of one member should not wait for others while one develops.
-		"group.initial.rebalance.delay.ms=0",
-	}
-	if f.metrics != "" {
-		lines = append(lines, "ottla.metrics.listener="+f.metrics)
-	}
-	return strings.Join(lines, "\n") + "\n", nil
+	return all, warnings, nil
 }
 
-func escapeProperty(value string) string { return strings.ReplaceAll(value, `\`, `\\`) }
-
-// controllerPort is the one beside the clients' port, or a free one.
-func (f *devFlags) controllerPort() (int, error) {
-	switch {
-	case f.port < 0 || f.port > 65534:
-		return 0, fmt.Errorf("--port must be from 0 to 65534, not %d", f.port)
-	case f.port > 0:
-		return f.port + 1, nil
+func (f *devFlags) options(settings []*config.Config, disk vfs.FS, log *slog.Logger) []node.Options {
+	var all []node.Options
+	for _, c := range settings {
+		opt := node.Options{Config: c, FS: disk, Log: log, Version: buildVersion()}
+		if len(settings) > 1 {
+			opt.Log = log.With("node", int32(c.Node().ID))
+		}
+		all = append(all, opt)
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	port := free.Addr().(*net.TCPAddr).Port
-	return port, free.Close()
+	return all
 }
 
-// advertised is the host clients are told: an address that means "all" is of
-// no use to them.
-func (f *devFlags) advertised() string {
-	switch {
-	case f.advertise != "":
-		return f.advertise
-	case config.Wildcard(f.listen):
-		return "localhost"
+// runNodes runs nodes until the context ends, or one of them does. ready is
+// called once all of them are.
+func runNodes(ctx context.Context, all []node.Options, ready func([]node.Addresses)) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	at, errs := make([]node.Addresses, len(all)), make([]error, len(all))
+	var waiting atomic.Int64
+	waiting.Store(int64(len(all)))
+	var work sync.WaitGroup
+	for i, opt := range all {
+		opt.Ready = func(a node.Addresses) {
+			at[i] = a
+			if waiting.Add(-1) == 0 {
+				ready(at)
+			}
+		}
+		work.Go(func() {
+			errs[i] = runNode(ctx, opt)
+			stop()
+		})
 	}
-	return f.listen
+	work.Wait()
+	return errors.Join(errs...)
 }
 
 // formatOnce formats the directories that are new. The cluster id is that of
 // the others, if there are any.
-func formatOnce(disk vfs.FS, n *config.Node) error {
-	found := format.Survey(disk, format.Dirs(n))
-	r := format.Request{Node: n, IgnoreFormatted: true}
-	missing := 0
-	for _, f := range found {
-		if f.Meta == nil {
-			missing++
-		} else if r.ClusterID == "" {
-			r.ClusterID = f.Meta.ClusterID
+func formatOnce(disk vfs.FS, settings []*config.Config) error {
+	clusterID := ""
+	for _, c := range settings {
+		for _, f := range format.Survey(disk, format.Dirs(c.Node())) {
+			if f.Meta != nil && clusterID == "" {
+				clusterID = f.Meta.ClusterID
+			}
 		}
 	}
-	if missing == 0 {
-		return nil
-	}
-	if r.ClusterID == "" {
+	if clusterID == "" {
 		id, err := format.NewDirID(rand.Reader, nil)
 		if err != nil {
 			return err
 		}
-		r.ClusterID = id.String()
+		clusterID = id.String()
 	}
-	plan, err := format.Decide(r, found, rand.Reader, time.Now())
+	for _, c := range settings {
+		if err := formatDev(disk, c.Node(), clusterID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func formatDev(disk vfs.FS, n *config.Node, clusterID string) error {
+	found := format.Survey(disk, format.Dirs(n))
+	if !slices.ContainsFunc(found, func(f format.Found) bool { return f.Meta == nil }) {
+		return nil
+	}
+	plan, err := format.Decide(format.Request{Node: n, IgnoreFormatted: true, ClusterID: clusterID}, found, rand.Reader, time.Now())
 	if err != nil {
 		return err
 	}
@@ -186,13 +198,16 @@ func formatOnce(disk vfs.FS, n *config.Node) error {
 }
 
 // sayReady prints the one block a person needs.
-func (f *devFlags) sayReady(w io.Writer, a node.Addresses) {
-	_, port, _ := net.SplitHostPort(a.Listeners["PLAINTEXT"])
+func (f *devFlags) sayReady(w io.Writer, at []node.Addresses) {
 	data, err := filepath.Abs(f.data)
 	if err != nil {
 		data = f.data
 	}
-	bootstrap := net.JoinHostPort(f.advertised(), port)
+	var servers []string
+	for _, a := range at {
+		_, port, _ := net.SplitHostPort(a.Listeners["PLAINTEXT"])
+		servers = append(servers, net.JoinHostPort(f.advertised(), port))
+	}
 	fmt.Fprintf(w, `
 ottla is ready.
 
@@ -203,8 +218,10 @@ ottla is ready.
                       ottla consume --bootstrap-server %s --topic hello --from-beginning
 
 Ctrl-C stops it.
-`, bootstrap, data, bootstrap, bootstrap)
-	if a.Metrics != "" {
-		fmt.Fprintf(w, "Metrics are at http://%s/metrics.\n", a.Metrics)
+`, strings.Join(servers, ","), data, servers[0], servers[0])
+	for _, a := range at {
+		if a.Metrics != "" {
+			fmt.Fprintf(w, "Metrics are at http://%s/metrics.\n", a.Metrics)
+		}
 	}
 }

@@ -44,24 +44,34 @@ func diskName(number int) string { return "disk" + strconv.Itoa(number) }
 //  2. It finds the replicas of the other two nowhere and makes them anew, empty.
 //  3. With three disks again, it finds them twice and cannot start.
 func (f *devFlags) countDisks(asked bool) error {
-	have, err := formattedDisks(f.data)
-	if err != nil {
-		return err
+	for i := range max(f.nodes, 1) {
+		have, err := formattedDisks(f.folder(i))
+		if err != nil {
+			return err
+		}
+		if !asked {
+			f.disks = max(f.disks, slices.Max(append(have, 1)))
+			continue
+		}
+		if err := f.leavesNone(f.folder(i), have); err != nil {
+			return err
+		}
 	}
-	if !asked {
-		f.disks = max(f.disks, slices.Max(append(have, 1)))
-		return nil
-	}
+	return nil
+}
+
+// leavesNone refuses --disks where a folder has more of them.
+func (f *devFlags) leavesNone(folder string, have []int) error {
 	var left []string
 	for _, number := range have {
 		if number > f.disks {
 			left = append(left, diskName(number))
 		}
 	}
-	if len(left) > 0 {
-		return fmt.Errorf("%s has data on %s too, which --disks %d would leave out; start without --disks to use all of them", f.data, strings.Join(left, ", "), f.disks)
+	if f.disks < 1 || len(left) == 0 {
+		return nil // less than one is refused with the other flags
 	}
-	return nil
+	return fmt.Errorf("%s has data on %s too, which --disks %d would leave out; start without --disks to use all of them", folder, strings.Join(left, ", "), f.disks)
 }
 
 // formattedDisks are the numbers of the disks in a folder that are formatted, in
@@ -90,15 +100,17 @@ func formattedDisks(data string) ([]int, error) {
 
 // portsAreFree tells early what the node would find out after its folder is
 // formatted.
-func (f *devFlags) portsAreFree(n *config.Node) error {
-	for _, l := range n.Listeners {
-		if err := isFree(l.Address()); err != nil {
-			return fmt.Errorf("listener %s: %w", l, err)
+func (f *devFlags) portsAreFree(settings []*config.Config) error {
+	for _, c := range settings {
+		for _, l := range c.Node().Listeners {
+			if err := isFree(l.Address()); err != nil {
+				return fmt.Errorf("listener %s: %w", l, err)
+			}
 		}
-	}
-	if f.metrics != "" {
-		if err := isFree(f.metrics); err != nil {
-			return fmt.Errorf("--metrics: %w", err)
+		if at := c.String("ottla.metrics.listener"); at != "" {
+			if err := isFree(at); err != nil {
+				return fmt.Errorf("--metrics: %w", err)
+			}
 		}
 	}
 	return nil

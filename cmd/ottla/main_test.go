@@ -66,6 +66,8 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	refuses(t, `ottla: --property "x" is not of the form key=value`, "consume", "--topic", "t", "--property", "x")
 	refuses(t, `ottla: give exactly one of: --status, --replication`, "metadata-quorum", "describe")
 	refuses(t, `ottla: --disks must be at least 1, not 0`, "dev", "--disks", "0")
+	refuses(t, `ottla: --nodes must be at least 1, not 0`, "dev", "--nodes", "0")
+	refuses(t, `ottla: --port must be from 0 to 65530, not 65532`, "dev", "--port", "65532", "--nodes", "3")
 	refuses(t, `ottla: --port must be from 0 to 65534, not 70000`, "dev", "--port", "70000")
 	refuses(t, `ottla: log level "loud" is not known (allowed: debug, info, warn, error)`, "dev", "--data", t.TempDir(), "--log-level", "loud")
 }

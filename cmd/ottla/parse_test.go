@@ -148,18 +148,21 @@ func TestTable(t *testing.T) {
 func TestDevProperties(t *testing.T) {
 	f := func(d devFlags, want ...string) {
 		t.Helper()
-		text, err := d.properties()
-		if err != nil {
-			t.Fatal(err)
+		all, err := d.properties()
+		if err != nil || len(all) != d.nodes {
+			t.Fatal(len(all), err)
 		}
 		for _, line := range want {
-			if !strings.Contains(text, line+"\n") {
+			if text := strings.Join(all, "\n"); !strings.Contains(text, line+"\n") {
 				t.Errorf("no %s in\n%s", line, text)
 			}
 		}
 	}
-	f(devFlags{data: "d", port: 9092, disks: 1, listen: "127.0.0.1"},
+	f(devFlags{data: "d", port: 9092, disks: 1, nodes: 1, listen: "127.0.0.1"},
 		"listeners=PLAINTEXT://127.0.0.1:9092,CONTROLLER://127.0.0.1:9093", "advertised.listeners=PLAINTEXT://127.0.0.1:9092", "log.dirs=d/disk1", "controller.quorum.voters=1@127.0.0.1:9093")
-	f(devFlags{data: "d", port: 1000, disks: 3, listen: "0.0.0.0"}, "listeners=PLAINTEXT://0.0.0.0:1000,CONTROLLER://127.0.0.1:1001", "advertised.listeners=PLAINTEXT://localhost:1000", "log.dirs=d/disk1,d/disk2,d/disk3")
-	f(devFlags{data: "d", port: 1000, disks: 1, listen: "::", advertise: "kafka.example"}, "listeners=PLAINTEXT://[::]:1000,CONTROLLER://127.0.0.1:1001", "advertised.listeners=PLAINTEXT://kafka.example:1000")
+	f(devFlags{data: "d", port: 1000, disks: 3, nodes: 1, listen: "0.0.0.0"}, "listeners=PLAINTEXT://0.0.0.0:1000,CONTROLLER://127.0.0.1:1001", "advertised.listeners=PLAINTEXT://localhost:1000", "log.dirs=d/disk1,d/disk2,d/disk3")
+	f(devFlags{data: "d", port: 1000, disks: 1, nodes: 1, listen: "::", advertise: "kafka.example"}, "listeners=PLAINTEXT://[::]:1000,CONTROLLER://127.0.0.1:1001", "advertised.listeners=PLAINTEXT://kafka.example:1000")
+	f(devFlags{data: "d", port: 9092, disks: 2, nodes: 3, listen: "127.0.0.1", metrics: "127.0.0.1:9200"},
+		"controller.quorum.voters=1@127.0.0.1:9093,2@127.0.0.1:9095,3@127.0.0.1:9097", "node.id=3", "listeners=PLAINTEXT://127.0.0.1:9096,CONTROLLER://127.0.0.1:9097",
+		"log.dirs=d/node3/disk1,d/node3/disk2", "default.replication.factor=3", "ottla.metrics.listener=127.0.0.1:9200", "ottla.metrics.listener=127.0.0.1:9202")
 }

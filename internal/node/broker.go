@@ -2,12 +2,13 @@ package node
 
 import (
 	"context"
-	"time"
 
 	"github.com/ottla/ottla/internal/api"
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
+	"github.com/ottla/ottla/internal/drive/brokernode/isr"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 	"github.com/ottla/ottla/internal/drive/coordnode"
@@ -20,6 +21,8 @@ import (
 type brokerPart struct {
 	timers  *await.Timers
 	parts   *partitions.Manager
+	fetcher *fetcher.Fetcher
+	isr     *isr.Proposer
 	groups  *coordnode.Groups
 	creator *creator
 	// producers hands out ids of idempotent producers.
@@ -33,27 +36,31 @@ func (n *node) startBroker(ctx context.Context) error {
 	b.creator = newCreator(n.channel, func() { b.groups.MakeTopic() }, n.log.With("part", "topics"))
 	n.life = lifecycle.New(n.lifecycleConfig())
 	b.producers = api.NewProducerIDs(n.channel, n.cfg.Node().ID, n.life.Epoch)
+	b.isr = isr.New(n.isrConfig(b))
 	b.parts = partitions.NewManager(partitions.Config{
 		Self:      n.cfg.Node().ID,
 		Broker:    n.cfg,
 		Dirs:      replicaDirs{n.dirs},
 		Assign:    n.life,
+		ISR:       b.isr,
 		Elections: map[string]partitions.Elections{kafka.ConsumerOffsetsTopic: elections{b}},
 		Timers:    b.timers,
 		Log:       n.log.With("part", "replicas"),
 	})
+	b.fetcher = fetcher.New(n.fetcherConfig(b))
 	b.groups = coordnode.New(n.groupConfig(b))
 	n.broker = b
 	n.offline.take(func(dir kafka.DirID) {
 		b.parts.DirFailed(dir)
 		n.life.DirFailed(dir)
 	})
-	n.watched.show(b.parts.Register, b.groups.Register, registerAssignments(n.life))
+	n.watched.show(b.parts.Register, b.fetcher.Register, b.groups.Register, registerAssignments(n.life))
 	n.onStop(n.stopBroker)
 
 	n.runLifecycle()
 	n.runTicks(b)
 	n.runDirs(b)
+	n.runReplication(b)
 	n.follow()
 	return n.wait(ctx, n.life.Unfenced())
 }
@@ -76,6 +83,7 @@ func (n *node) publishToBroker(delta image.Delta, img *image.Image) {
 		return
 	}
 	b.parts.Publish(delta, img)
+	b.fetcher.Publish(delta, img)
 	if len(delta.Deleted) > 0 {
 		gone := make([]string, len(delta.Deleted))
 		for i, t := range delta.Deleted {
@@ -188,28 +196,6 @@ func (n *node) runLifecycle() {
 	}()
 	n.onStop(func() {
 		cancel()
-		<-done
-	})
-}
-
-// runTicks looks after replicas that have fallen behind.
-func (n *node) runTicks(b *brokerPart) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(b.parts.TickEvery())
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-				b.parts.Tick()
-			}
-		}
-	}()
-	n.onStop(func() {
-		close(quit)
 		<-done
 	})
 }

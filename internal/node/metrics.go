@@ -6,6 +6,7 @@ import (
 
 	"github.com/ottla/ottla/internal/api"
 	"github.com/ottla/ottla/internal/base/metrics"
+	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 	"github.com/ottla/ottla/internal/drive/coordnode"
@@ -137,7 +138,7 @@ func MetricFamilies() []metrics.Family {
 	n := &node{watched: w}
 	w.show(
 		n.registerBuild, w.requests.Register, w.registerState, w.api.Register,
-		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(coordnode.Groups).Register,
+		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(fetcher.Fetcher).Register, new(coordnode.Groups).Register,
 		registerAssignments(nil), registerMemory(nil),
 		quorum{}.Register, n.registerMetadata, n.registerController,
 	)

@@ -163,8 +163,11 @@ func (n *node) bind(context.Context) error {
 	return nil
 }
 
-func (n *node) newPool() *transport.Pool {
-	return transport.NewPool(transport.ClientConfig{ClientID: fmt.Sprintf("ottla-%d", n.cfg.Node().ID), SoftwareVersion: n.opt.Version})
+func (n *node) newPool() *transport.Pool { return transport.NewPool(n.clientConfig()) }
+
+// clientConfig is how this node appears to its peers.
+func (n *node) clientConfig() transport.ClientConfig {
+	return transport.ClientConfig{ClientID: fmt.Sprintf("ottla-%d", n.cfg.Node().ID), SoftwareVersion: n.opt.Version}
 }
 
 // boundPort is the port of a listener, which the system has chosen where the

@@ -75,6 +75,8 @@ func (c *Core) Step(now kafka.Instant, ev Event, out *Effects) {
 		c.hw = min(c.hw, ev.End)
 	case Diverged:
 		out.Truncate, out.TruncateTo = c.role == Following, min(ev.LeaderEnd, ev.OwnEnd)
+	case Misplaced:
+		c.misplaced(ev.Leader, out)
 	case Proposed:
 		c.proposed(now, ev, out)
 	case Tick:
@@ -180,6 +182,19 @@ func (c *Core) leaderSaid(s LeaderSaid, out *Effects) {
 	}
 	if s.LogStart > c.log.Start {
 		out.RaiseStart, out.StartAt = true, s.LogStart
+	}
+}
+
+// misplaced finds the way back to a leader that does not hold our log end. One
+// that was elected uncleanly may end before us; one that retention has taken
+// from may begin behind us, and then nothing that we have continues its log.
+func (c *Core) misplaced(leader Extent, out *Effects) {
+	switch {
+	case c.role != Following:
+	case leader.End < c.log.End:
+		out.Truncate, out.TruncateTo = true, leader.End
+	case leader.Start > c.log.End:
+		out.Restart, out.StartAt = true, leader.Start
 	}
 }
 

@@ -34,6 +34,9 @@ type Effects struct {
 	// Truncate: cut the local log at TruncateTo before the next fetch.
 	Truncate   bool
 	TruncateTo kafka.Offset
+	// Restart: drop the whole local log and begin anew at StartAt, where the
+	// leader's log begins.
+	Restart bool
 	// RaiseStart: delete what lies before StartAt, as the leader did.
 	RaiseStart bool
 	StartAt    kafka.Offset

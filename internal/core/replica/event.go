@@ -55,6 +55,9 @@ type Fetched struct {
 
 // Proposed is the controller's answer to Effects.Propose (AlterPartition).
 type Proposed struct {
+	// To is what was proposed. An answer to a proposal that is no longer awaited
+	// changes nothing.
+	To *Proposal
 	// Outcome says what to do about it.
 	Outcome Outcome
 	// ISR and Epoch are the partition's new state, for Accepted.
@@ -87,6 +90,10 @@ type LeaderSaid struct {
 // OwnEnd.
 type Diverged struct{ LeaderEnd, OwnEnd kafka.Offset }
 
+// Misplaced says that the leader does not hold the offset that we asked for; its
+// log is Leader.
+type Misplaced struct{ Leader Extent }
+
 // Tick asks for what time alone causes: followers that fell behind.
 type Tick struct{}
 
@@ -99,4 +106,5 @@ func (Fetched) event()    {}
 func (Proposed) event()   {}
 func (LeaderSaid) event() {}
 func (Diverged) event()   {}
+func (Misplaced) event()  {}
 func (Tick) event()       {}

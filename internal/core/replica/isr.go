@@ -57,7 +57,7 @@ func (c *Core) propose(isr []kafka.NodeID, out *Effects) {
 }
 
 func (c *Core) proposed(now kafka.Instant, p Proposed, out *Effects) {
-	if c.lead == nil || c.lead.pending == nil {
+	if c.lead == nil || c.lead.pending == nil || c.lead.pending != p.To {
 		return // metadata was faster than the answer
 	}
 	based := c.lead.pending.Epoch

@@ -59,10 +59,10 @@ func (w *world) answer(t *rapid.T) {
 	p := w.pending
 	w.pending = nil
 	if rapid.Bool().Draw(t, "declined") {
-		w.step(Proposed{Outcome: Declined})
+		w.step(Proposed{To: p, Outcome: Declined})
 		return
 	}
-	accepted := Proposed{Outcome: Accepted, Epoch: p.Epoch + 1}
+	accepted := Proposed{To: p, Outcome: Accepted, Epoch: p.Epoch + 1}
 	for _, m := range p.ISR {
 		accepted.ISR = append(accepted.ISR, m.Node)
 	}

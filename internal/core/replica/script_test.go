@@ -54,6 +54,8 @@ type story struct {
 	core *Core
 	now  kafka.Instant
 	out  Effects
+	// asked is the newest proposal.
+	asked *Proposal
 }
 
 func (s *story) block(block string) string {
@@ -95,11 +97,19 @@ func (s *story) run(words []string) string {
 		done, err := s.core.Committed(kafka.Offset(a.num("end", 0)), kafka.Epoch(a.num("epoch", 0)))
 		return fmt.Sprintf("done=%v err=%v", done, err)
 	}
-	return s.step(a.event(words[0]))
+	e := a.event(words[0])
+	if answer, ok := e.(Proposed); ok {
+		answer.To = s.asked
+		e = answer
+	}
+	return s.step(e)
 }
 
 func (s *story) step(e Event) string {
 	s.core.Step(s.now, e, &s.out)
+	if s.out.Propose != nil {
+		s.asked = s.out.Propose
+	}
 	return s.effects() + s.state()
 }
 
@@ -117,6 +127,7 @@ func (s *story) effects() string {
 	line(o.HighWatermarkMoved, "high watermark moved")
 	line(o.LowWatermarkMoved, "low watermark is %d", s.core.LowWatermark())
 	line(o.Truncate, "truncate to %d", o.TruncateTo)
+	line(o.Restart, "begin anew at %d", o.StartAt)
 	line(o.RaiseStart, "raise start to %d", o.StartAt)
 	if o.Propose != nil {
 		var ids []string
@@ -216,6 +227,8 @@ func (a args) event(name string) Event {
 		return Proposed{Outcome: Superseded}
 	case "leader-said":
 		return LeaderSaid{HighWatermark: off("hw"), LogStart: off("start")}
+	case "misplaced":
+		return Misplaced{a.extent()}
 	case "diverged":
 		return Diverged{LeaderEnd: off("leader-end"), OwnEnd: off("own-end")}
 	}

@@ -21,15 +21,31 @@ func (l *Log) TruncateTo(end kafka.Offset) error {
 	defer l.sealed.Unlock()
 	l.writer.Lock()
 	defer l.writer.Unlock()
-	if err := l.usable(); err != nil || end >= l.end {
+	if err := l.usable(); err != nil {
 		return err
 	}
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
+	if end >= l.end {
+		return l.fail("truncate", truncation{l}.forgetBarren())
+	}
 	if end <= l.segments[0].base {
 		return l.fail("truncate", truncation{l}.restart(end))
 	}
 	return l.fail("truncate", truncation{l}.truncate(end))
+}
+
+// forgetBarren drops the epochs that began here and brought no record: their
+// leader was replaced before it appended anything. Elsewhere nobody knows of
+// them, so a follower that went on naming one would never agree with its leader.
+func (l truncation) forgetBarren() error {
+	l.mu.Lock()
+	changed := l.epochs.truncateEnd(l.end)
+	l.mu.Unlock()
+	if !changed {
+		return nil
+	}
+	return l.writeEpochs(true)
 }
 
 // TruncateFullyAndStartAt drops all records; the log then starts and ends at an

@@ -56,6 +56,22 @@ func TestTruncationForgetsEpochsAndProducers(t *testing.T) {
 	}
 }
 
+// A leader that was replaced before it appended anything leaves an epoch without
+// records, which no other replica knows of.
+func TestTruncationToTheEndForgetsAnEpochWithoutRecords(t *testing.T) {
+	r := newRig(t)
+	_, err := r.AppendLeader(plain("a", 2), 3)
+	must(t, err)
+	must(t, r.BecomeLeader(5))
+	must(t, r.TruncateTo(2))
+	for range 2 {
+		if got, want := r.Epochs(), []EpochStart{{3, 0}}; !reflect.DeepEqual(got, want) || r.End() != 2 {
+			t.Errorf("epochs are %v, want %v; the log ends at %d", got, want, r.End())
+		}
+		r.reopen(false)
+	}
+}
+
 func TestASliceKeepsItsBytesOverATruncation(t *testing.T) {
 	for _, reopenable := range []bool{false, true} {
 		r := newRig(t)

@@ -28,13 +28,11 @@ type load struct {
 	total atomic.Int64
 }
 
-func startLoad(t *testing.T, addr, topic, prefix string) *load {
+func startLoad(t *testing.T, addr, topic, prefix string, opts ...kgo.Opt) *load {
 	t.Helper()
-	l := &load{
-		prefix: prefix, quit: make(chan struct{}), done: make(chan struct{}),
-		cl: client(t, addr, kgo.DefaultProduceTopic(topic), kgo.RequiredAcks(kgo.AllISRAcks()),
-			kgo.RecordRetries(1<<30), kgo.UnknownTopicRetries(-1), kgo.ProducerLinger(0), kgo.MaxBufferedRecords(500)),
-	}
+	opts = append(opts, kgo.DefaultProduceTopic(topic), kgo.RequiredAcks(kgo.AllISRAcks()),
+		kgo.RecordRetries(1<<30), kgo.UnknownTopicRetries(-1), kgo.ProducerLinger(0), kgo.MaxBufferedRecords(500))
+	l := &load{prefix: prefix, quit: make(chan struct{}), done: make(chan struct{}), cl: client(t, addr, opts...)}
 	go l.run()
 	return l
 }

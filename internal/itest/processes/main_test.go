@@ -27,7 +27,7 @@ func patience(t testing.TB) context.Context {
 // client connects to a node.
 func client(t testing.TB, addr string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
-	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(addr), kgo.RetryTimeout(itest.Stuck)}, opts...)...)
+	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(strings.Split(addr, ",")...), kgo.RetryTimeout(itest.Stuck)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

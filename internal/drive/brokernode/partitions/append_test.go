@@ -363,7 +363,7 @@ func TestProposalsReachTheController(t *testing.T) {
 	if len(sent) != 1 || len(sent[0].ISR) != 2 {
 		t.Fatalf("proposals %+v", sent)
 	}
-	b.Manager.Proposed(p.ID, replica.Proposed{Outcome: replica.Accepted, ISR: []kafka.NodeID{1, 2}, Epoch: 1})
+	b.Manager.Proposed(p.ID, replica.Proposed{To: sent[0], Outcome: replica.Accepted, ISR: []kafka.NodeID{1, 2}, Epoch: 1})
 	got, err := p.Append(records(1), true)
 	if err != nil {
 		t.Fatal(err)

@@ -65,6 +65,11 @@ func (s *syncing) reset(synced, shown kafka.Offset) {
 	}
 }
 
+// cut follows a truncation: what lies above end is no longer there. mu is held.
+func (s *syncing) cut(end kafka.Offset) {
+	s.wanted, s.synced = min(s.wanted, end), min(s.synced, end)
+}
+
 // syncAll syncs until nothing is wanted. A log that fails takes its directory
 // offline by itself, which answers all who wait.
 func (p *Partition) syncAll() {
@@ -89,6 +94,9 @@ func (p *Partition) syncAll() {
 func (p *Partition) syncedTo(end kafka.Offset) bool {
 	var room [8]*await.Parked
 	p.mu.Lock()
+	if p.log != nil {
+		end = min(end, p.log.RecoveryPoint()) // less, if the log was cut meanwhile
+	}
 	p.sync.synced = max(p.sync.synced, end)
 	more := p.log != nil && p.sync.wanted > end && p.log.End() > end
 	if !more {

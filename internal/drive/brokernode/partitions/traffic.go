@@ -11,6 +11,7 @@ import (
 type Traffic struct {
 	messagesIn, bytesIn, bytesRejected metrics.Count
 	bytesOut, replicationBytesOut      metrics.Count
+	replicationBytesIn                 metrics.Count
 	produces, failedProduces           metrics.Count
 	fetches, failedFetches             metrics.Count
 }
@@ -76,6 +77,7 @@ func trafficFamilies() []trafficFamily {
 		{"bytesin", "Bytes of batches appended.", func(t *Traffic) *metrics.Count { return &t.bytesIn }},
 		{"bytesrejected", "Bytes of batches refused for their size.", func(t *Traffic) *metrics.Count { return &t.bytesRejected }},
 		{"bytesout", "Bytes of batches sent to consumers.", func(t *Traffic) *metrics.Count { return &t.bytesOut }},
+		{"replicationbytesin", "Bytes of batches copied from leaders.", func(t *Traffic) *metrics.Count { return &t.replicationBytesIn }},
 		{"replicationbytesout", "Bytes of batches sent to followers.", func(t *Traffic) *metrics.Count { return &t.replicationBytesOut }},
 		{"totalproducerequests", "Partitions that clients wanted to append to.", func(t *Traffic) *metrics.Count { return &t.produces }},
 		{"failedproducerequests", "Partitions that could not be appended to, without the errors that belong to everyday life.", func(t *Traffic) *metrics.Count { return &t.failedProduces }},

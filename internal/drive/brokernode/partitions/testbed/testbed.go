@@ -4,9 +4,11 @@ package testbed
 
 import (
 	"log/slog"
+	"path"
 	"sync"
 	"testing"
 
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metarec"
@@ -25,6 +27,8 @@ const (
 
 // Bed is a broker's replicas and the metadata they follow.
 type Bed struct {
+	// Node is which broker this is: Self, unless it is changed before Start.
+	Node     kafka.NodeID
 	Manager  *partitions.Manager
 	Dirs     *Dirs
 	Timers   *await.Timers
@@ -33,6 +37,8 @@ type Bed struct {
 	Elections map[string]partitions.Elections
 	// ISR is handed to the manager; set it before Start.
 	ISR partitions.ISRProposer
+	// Then is told of every image after the manager; set it before Start.
+	Then func(image.Delta, *image.Image)
 
 	t      testing.TB
 	img    *image.Image
@@ -43,7 +49,7 @@ type Bed struct {
 // New makes a bed on a file system with a number of directories; Start begins
 // it. Everything is closed at the end of the test.
 func New(t testing.TB, fs vfs.FS, root string, dirs int) *Bed {
-	b := &Bed{t: t, Dirs: NewDirs(fs, root, dirs), Timers: await.NewTimers(), img: image.Empty(), before: image.Empty()}
+	b := &Bed{Node: Self, t: t, Dirs: NewDirs(fs, root, dirs), Timers: await.NewTimers(), img: image.Empty(), before: image.Empty()}
 	b.Apply(broker(Self), broker(Other))
 	return b
 }
@@ -63,7 +69,7 @@ func (b *Bed) Start() *Bed {
 		b.t.Fatal(err)
 	}
 	b.Manager = partitions.NewManager(partitions.Config{
-		Self: Self, Broker: static, Dirs: b.Dirs, Assign: &b.Assigned, ISR: b.ISR, Elections: b.Elections,
+		Self: b.Node, Broker: static, Dirs: b.Dirs, Assign: &b.Assigned, ISR: b.ISR, Elections: b.Elections,
 		Timers: b.Timers, Log: slog.New(slog.DiscardHandler),
 	})
 	b.Dirs.Failed = b.Manager.DirFailed
@@ -87,7 +93,7 @@ func (b *Bed) Again(fs vfs.FS) *Bed { return b.Over(fs).Start() }
 
 // Over is Again without the start.
 func (b *Bed) Over(fs vfs.FS) *Bed {
-	return &Bed{t: b.t, Dirs: b.Dirs.On(fs), Timers: await.NewTimers(), img: b.img, before: image.Empty(), nextID: b.nextID}
+	return &Bed{Node: b.Node, t: b.t, Dirs: b.Dirs.On(fs), Timers: await.NewTimers(), img: b.img, before: image.Empty(), nextID: b.nextID}
 }
 
 // On is the same directories on another disk.
@@ -109,7 +115,11 @@ func (b *Bed) Apply(records ...metarec.Message) {
 
 // Publish lets the replicas follow what was applied.
 func (b *Bed) Publish() {
-	b.Manager.Publish(image.Between(b.before, b.img), b.img)
+	delta := image.Between(b.before, b.img)
+	b.Manager.Publish(delta, b.img)
+	if b.Then != nil {
+		b.Then(delta, b.img)
+	}
 	b.before = b.img
 }
 
@@ -160,6 +170,32 @@ func (b *Bed) Find(topic string, n int) *partitions.Partition {
 		b.t.Fatal(err)
 	}
 	return p
+}
+
+// Bytes are the batches that a replica's files hold, from the one on that holds
+// an offset.
+func (b *Bed) Bytes(topic string, n int, from kafka.Offset) (kept []byte) {
+	b.t.Helper()
+	folder := b.Dirs.folder(kafka.TopicPartition{Topic: topic, Partition: kafka.PartitionID(n)}, b.Find(topic, n).Status().Dir)
+	entries, err := b.Dirs.FS.ReadDir(folder) // by name, which is the order of offsets
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if path.Ext(e.Name()) != ".log" {
+			continue
+		}
+		raw, err := vfs.ReadFile(b.Dirs.FS, path.Join(folder, e.Name()), 1<<30)
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		for h, bytes := range batch.All(raw) {
+			if h.End() > from {
+				kept = append(kept, bytes...)
+			}
+		}
+	}
+	return kept
 }
 
 // Assignments collects what the replicas report about their directories.

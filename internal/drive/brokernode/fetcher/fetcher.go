@@ -1,0 +1,200 @@
+package fetcher
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+)
+
+// Conn is a connection to a broker; *transport.Client is one. It connects when it
+// is first used, and again after it broke.
+type Conn interface {
+	Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error)
+	Close()
+}
+
+// Limits are what a fetch asks for, as configured by replica.fetch.*.
+type Limits struct {
+	Wait           time.Duration // at the leader, while it has nothing
+	MinBytes       int32
+	PartitionBytes int32
+	AnswerBytes    int32
+	// Timeout of a request.
+	Timeout time.Duration
+	// Backoff is the longest pause after a failure; the first ones are shorter.
+	Backoff time.Duration
+}
+
+// Config is what a Fetcher is made of.
+type Config struct {
+	Self       kafka.NodeID
+	Partitions *partitions.Manager
+	// Listener is the name of the listener that brokers reach each other by.
+	Listener string
+	// Epoch is our broker epoch, which leaders check (KIP-903).
+	Epoch func() kafka.BrokerEpoch
+	// Sources is how many connections there are to one broker at most.
+	Sources int
+	Limits  Limits
+	// Connect makes a connection to host:port.
+	Connect func(addr string) Conn
+	Log     *slog.Logger
+}
+
+// Fetcher keeps the replicas that follow on this broker up with their leaders.
+type Fetcher struct {
+	cfg    Config
+	ctx    context.Context // ends with the fetcher
+	cancel context.CancelFunc
+	work   sync.WaitGroup // the goroutines of sources
+
+	figures figures
+
+	mu      sync.Mutex
+	closed  bool
+	sources map[sourceKey]*source
+	follows map[kafka.TopicIDPartition]followed
+}
+
+// sourceKey names a source: one of the connections to a broker.
+type sourceKey struct {
+	node kafka.NodeID
+	n    int
+}
+
+// followed is which source has a replica, since which leader epoch, and how it
+// gets on.
+type followed struct {
+	source   *source
+	epoch    kafka.Epoch
+	progress *progress
+}
+
+// New makes a fetcher that fetches nothing before the first Publish.
+func New(cfg Config) *Fetcher {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &Fetcher{cfg: cfg, ctx: ctx, cancel: cancel, sources: map[sourceKey]*source{}, follows: map[kafka.TopicIDPartition]followed{}}
+}
+
+// Close ends all fetching and waits for it.
+func (f *Fetcher) Close() {
+	f.mu.Lock()
+	f.closed = true
+	f.mu.Unlock()
+	f.cancel()
+	f.work.Wait()
+}
+
+// Publish follows metadata, after the replicas have: what began to follow is
+// fetched, what follows another leader or in another epoch moves, the rest ends.
+// It is called by one goroutine, for each image in order.
+func (f *Fetcher) Publish(delta image.Delta, _ *image.Image) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	for _, t := range delta.Deleted {
+		for n := range t.Partitions.All() {
+			f.drop(kafka.TopicIDPartition{Topic: t.ID, Partition: n})
+		}
+	}
+	for _, id := range delta.Partitions {
+		f.place(id)
+	}
+	if len(delta.Brokers) > 0 {
+		for _, s := range f.sources {
+			s.hurry() // the broker it waits for may be there, or elsewhere, now
+		}
+	}
+	f.endIdle()
+}
+
+// place gives a replica to the source of its leader, if it follows one. mu is
+// held, as in all below.
+func (f *Fetcher) place(id kafka.TopicIDPartition) {
+	p, err := f.cfg.Partitions.ByID(id)
+	if err != nil {
+		f.drop(id)
+		return
+	}
+	at, ok := p.Following()
+	if !ok || at.Leader == f.cfg.Self {
+		f.drop(id)
+		return
+	}
+	to := f.source(sourceKey{at.Leader, f.group(p.Name)})
+	old, known := f.follows[id]
+	if known && old.source == to && old.epoch == at.Epoch {
+		return
+	}
+	if known && old.source != to {
+		f.drop(id)
+	}
+	if !known || old.source != to {
+		to.count++
+	}
+	m := &member{part: p}
+	f.follows[id] = followed{to, at.Epoch, &m.progress}
+	to.order(id, m)
+}
+
+func (f *Fetcher) drop(id kafka.TopicIDPartition) {
+	if old, known := f.follows[id]; known {
+		delete(f.follows, id)
+		old.source.count--
+		old.source.order(id, nil)
+	}
+}
+
+// group spreads partitions over the connections to a broker as Kafka does.
+func (f *Fetcher) group(tp kafka.TopicPartition) int {
+	h := int32(0)
+	for _, c := range tp.Topic { // names are ASCII
+		h = 31*h + c
+	}
+	h = 31*h + int32(tp.Partition)
+	return int(uint32(max(h, -h))) % max(f.cfg.Sources, 1)
+}
+
+func (f *Fetcher) source(k sourceKey) *source {
+	s := f.sources[k]
+	if s == nil {
+		s = newSource(f, k)
+		f.sources[k] = s
+		f.work.Go(s.run)
+	}
+	return s
+}
+
+// endIdle ends the sources that nobody follows any more. What they still wait
+// for is of no use.
+func (f *Fetcher) endIdle() {
+	for k, s := range f.sources {
+		if s.count == 0 {
+			delete(f.sources, k)
+			s.cancel()
+		}
+	}
+}
+
+// address is where a broker is reached right now.
+func (f *Fetcher) address(node kafka.NodeID) (string, bool) {
+	b, ok := f.cfg.Partitions.Image().Broker(node)
+	if !ok {
+		return "", false
+	}
+	for _, e := range b.Endpoints {
+		if e.Name == f.cfg.Listener {
+			return hostPort(e), true
+		}
+	}
+	return "", false
+}

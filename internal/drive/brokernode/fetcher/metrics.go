@@ -1,0 +1,39 @@
+package fetcher
+
+import "github.com/ottla/ottla/internal/base/metrics"
+
+// figures are what the fetcher counts; kafka.server:type=FetcherStats.
+type figures struct {
+	Requests metrics.Count `name:"kafka_server_fetcherstats_requests_total" help:"Fetches sent to leaders by the replicas that follow here."`
+	Bytes    metrics.Count `name:"kafka_server_fetcherstats_bytes_total" help:"Bytes of batches that leaders answered them with."`
+}
+
+// standing is how the replicas that follow get on, all together.
+type standing struct{ followed, failed, maxLag float64 }
+
+func (f *Fetcher) standing() (s standing) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.follows {
+		s.followed++
+		s.maxLag = max(s.maxLag, float64(one.progress.lag.Load()))
+		if one.progress.failed.Load() {
+			s.failed++
+		}
+	}
+	return s
+}
+
+// Register shows how replication gets on, under the names of Kafka's
+// ReplicaFetcherManager and FetcherStats.
+func (f *Fetcher) Register(r *metrics.Registry) {
+	r.Register(&f.figures)
+	gauge := func(name, help string, of func(standing) float64) metrics.Reading[standing] {
+		return metrics.Reading[standing]{Name: "kafka_server_replicafetchermanager_" + name, Help: help, One: of}
+	}
+	metrics.Watch(r, f.standing,
+		gauge("maxlag", "The most records that a replica following here lacked, of those that are committed, when its leader last answered.", func(s standing) float64 { return s.maxLag }),
+		gauge("failedpartitionscount", "Replicas here that could not take what their leader sent last. Alert above 0.", func(s standing) float64 { return s.failed }),
+		gauge("partitions", "Replicas here that follow a leader.", func(s standing) float64 { return s.followed }),
+	)
+}

@@ -1,0 +1,267 @@
+package fetcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+)
+
+// source fetches from one broker over one connection. Publish leaves orders; all
+// else belongs to its goroutine.
+type source struct {
+	host   *Fetcher
+	key    sourceKey
+	ctx    context.Context
+	cancel context.CancelFunc
+	wake   chan struct{} // room for one
+	count  int           // replicas given to it; guarded by Fetcher.mu
+
+	mu sync.Mutex
+	// orders are changes not taken over yet: the replica to fetch, or nil to
+	// stop. There is at most one for each replica of this broker.
+	orders map[kafka.TopicIDPartition]*member
+
+	members map[kafka.TopicIDPartition]*member
+	// due are the members to look at before the next request, as they are new or
+	// stand elsewhere now.
+	due     []kafka.TopicIDPartition
+	gone    map[kafka.TopicIDPartition]string // to be taken out of the session, with the topic's name
+	paused  int                               // members that rest
+	session session
+	conn    Conn
+	addr    string
+	rest    pause // after a failed request
+}
+
+// member is a replica that a source fetches.
+type member struct {
+	part *partitions.Partition
+	// sent is where it stood when it was last named in a request of this session.
+	sent partitions.Following
+	// listed: the session has it.
+	listed bool
+	// dueNow: it is in source.due.
+	dueNow bool
+	rest   pause
+
+	progress // read by others
+}
+
+// progress is how a replica gets on, for those who look.
+type progress struct {
+	lag    atomic.Int64 // records that are committed and not here
+	failed atomic.Bool  // the last answer could not be taken
+}
+
+func newSource(f *Fetcher, k sourceKey) *source {
+	s := &source{
+		host: f, key: k, wake: make(chan struct{}, 1), orders: map[kafka.TopicIDPartition]*member{},
+		members: map[kafka.TopicIDPartition]*member{}, gone: map[kafka.TopicIDPartition]string{},
+	}
+	s.ctx, s.cancel = context.WithCancel(f.ctx)
+	return s
+}
+
+// order asks the source to fetch a replica, from a new leader epoch on, or to
+// stop with it.
+func (s *source) order(id kafka.TopicIDPartition, m *member) {
+	s.mu.Lock()
+	s.orders[id] = m
+	s.mu.Unlock()
+	s.hurry()
+}
+
+func (s *source) hurry() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // awake already
+	}
+}
+
+func (s *source) run() {
+	defer s.hangUp()
+	for s.ctx.Err() == nil {
+		s.takeOrders()
+		s.endRests(time.Now())
+		if len(s.members) == s.paused && (len(s.gone) == 0 || s.session.full()) {
+			s.sleep(s.nextRest(time.Now()))
+			continue
+		}
+		if err := s.fetch(); err != nil && s.ctx.Err() == nil {
+			s.host.cfg.Log.Debug("fetch from a leader failed", "leader", int32(s.key.node), "err", err)
+			s.session.broken()
+			s.sleep(s.rest.begin(time.Now(), s.host.cfg.Limits.Backoff))
+			continue
+		}
+		s.rest.over()
+	}
+}
+
+// sleep waits for d, or without end if it is negative, or until something is new.
+func (s *source) sleep(d time.Duration) {
+	var passed <-chan time.Time
+	if d >= 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		passed = timer.C
+	}
+	select {
+	case <-s.ctx.Done():
+	case <-s.wake:
+	case <-passed:
+	}
+}
+
+func (s *source) takeOrders() {
+	s.mu.Lock()
+	orders := s.orders
+	if len(orders) > 0 {
+		s.orders = map[kafka.TopicIDPartition]*member{}
+	}
+	s.mu.Unlock()
+	for id, m := range orders {
+		s.remove(id)
+		if m != nil {
+			s.members[id] = m
+			s.look(id)
+		}
+	}
+}
+
+// look has a member looked at before the next request.
+func (s *source) look(id kafka.TopicIDPartition) {
+	if m := s.members[id]; m != nil && !m.dueNow {
+		m.dueNow = true
+		s.due = append(s.due, id)
+	}
+}
+
+// remove ends the fetching of a replica until the next order.
+func (s *source) remove(id kafka.TopicIDPartition) {
+	m := s.members[id]
+	if m == nil {
+		return
+	}
+	s.unlist(id, m)
+	if m.rest.on() {
+		s.paused--
+	}
+	delete(s.members, id)
+}
+
+func (s *source) unlist(id kafka.TopicIDPartition, m *member) {
+	if m.listed {
+		m.listed = false
+		s.gone[id] = m.part.Name.Topic
+	}
+}
+
+// request asks for all members that do not rest, or, within a session, for what
+// changed.
+func (s *source) request() *kmsg.FetchRequest {
+	limits := &s.host.cfg.Limits
+	req := kmsg.NewPtrFetchRequest()
+	req.ReplicaID = int32(s.host.cfg.Self)
+	req.ReplicaState.ID, req.ReplicaState.Epoch = int32(s.host.cfg.Self), int64(s.host.cfg.Epoch())
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = int32(limits.Wait.Milliseconds()), limits.MinBytes, limits.AnswerBytes
+	req.SessionID, req.SessionEpoch = s.session.id, s.session.epoch
+	if s.session.full() {
+		clear(s.gone)
+		for id, m := range s.members {
+			m.listed = false
+			s.look(id)
+		}
+	}
+	var a asking
+	for _, id := range s.takeDue() {
+		s.ask(&a, id)
+	}
+	for id, name := range s.gone {
+		if m := s.members[id]; m == nil || !m.listed {
+			a.drop(id, name)
+		}
+	}
+	clear(s.gone)
+	req.Topics, req.ForgottenTopics = a.fetch.list, a.forget.list
+	return req
+}
+
+func (s *source) takeDue() []kafka.TopicIDPartition {
+	due := s.due
+	s.due = nil
+	return due
+}
+
+func (s *source) ask(a *asking, id kafka.TopicIDPartition) {
+	m := s.members[id]
+	if m == nil {
+		return
+	}
+	m.dueNow = false
+	if m.rest.on() {
+		return
+	}
+	at, ok := m.part.Following()
+	switch {
+	case !ok || at.Leader != s.key.node:
+		s.remove(id) // Publish will say who has it next
+	case !m.listed || at != m.sent:
+		m.sent, m.listed = at, true
+		a.add(id, m, s.host.cfg.Limits.PartitionBytes)
+	}
+}
+
+// fetch is one request and what comes of its answer. An error means that the
+// session has to begin anew.
+func (s *source) fetch() error {
+	got, err := s.do(s.request())
+	s.host.figures.Requests.Add(1)
+	if err != nil {
+		return err
+	}
+	resp, ok := got.(*kmsg.FetchResponse)
+	if !ok {
+		return errors.New("the leader answered with something else")
+	}
+	switch code := kerr.Code(resp.ErrorCode); code {
+	case kerr.None:
+	case kerr.FetchSessionIdNotFound, kerr.InvalidFetchSessionEpoch, kerr.FetchSessionTopicIdError:
+		s.session.lost()
+		return nil // the next request lists everything
+	default:
+		return fmt.Errorf("leader %d: %w", s.key.node, code)
+	}
+	s.session.answered(resp.SessionID)
+	return s.take(resp)
+}
+
+// do sends a request to where the broker is right now.
+func (s *source) do(req kmsg.Request) (kmsg.Response, error) {
+	addr, ok := s.host.address(s.key.node)
+	if !ok {
+		return nil, fmt.Errorf("no address of broker %d is known", s.key.node)
+	}
+	if addr != s.addr {
+		s.hangUp()
+		s.conn, s.addr = s.host.cfg.Connect(addr), addr
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, s.host.cfg.Limits.Timeout)
+	defer cancel()
+	return s.conn.Do(ctx, req)
+}
+
+func (s *source) hangUp() {
+	if s.conn != nil {
+		s.conn.Close()
+		s.conn, s.addr = nil, ""
+	}
+}

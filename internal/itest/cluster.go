@@ -1,0 +1,131 @@
+package itest
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Cluster is a number of combined nodes that are the voters of one quorum.
+type Cluster struct {
+	Nodes []*Node
+}
+
+// Node is one process of a cluster.
+type Node struct {
+	*Proc
+	ID    int
+	Addr  string // where clients connect
+	Data  string // the log directory
+	file  string
+	flags []string // of "ottla server"
+}
+
+// clusterID is that of the clusters tests start.
+const clusterID = "4L6g3nShT-eMCtK--X86sw"
+
+// StartCluster formats and starts n nodes with static voters. more are further
+// settings of each, one a line; flags gives those of "ottla server" by node id,
+// and may be nil. It waits until all serve clients.
+func StartCluster(t testing.TB, n int, more string, flags func(id int) []string) *Cluster {
+	t.Helper()
+	if flags == nil {
+		flags = func(int) []string { return nil }
+	}
+	c, quorum := &Cluster{}, make([]int, n)
+	voters := make([]string, n)
+	for i := range n {
+		quorum[i] = FreePort(t)
+		voters[i] = fmt.Sprintf("%d@127.0.0.1:%d", i+1, quorum[i])
+	}
+	for i := range n {
+		node := &Node{ID: i + 1, Addr: fmt.Sprintf("127.0.0.1:%d", FreePort(t)), Data: filepath.Join(t.TempDir(), "data"), flags: flags(i + 1)}
+		node.file = WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=broker,controller
+node.id=%d
+controller.quorum.voters=%s
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d
+log.dirs=%s
+offsets.topic.num.partitions=3
+group.initial.rebalance.delay.ms=0
+%s
+`, node.ID, strings.Join(voters, ","), node.Addr, quorum[i], node.Data, more))
+		Ottla(t, "", "storage", "format", "-c", node.file, "-t", clusterID)
+		c.Nodes = append(c.Nodes, node)
+	}
+	for _, node := range c.Nodes {
+		node.Again(t)
+	}
+	for _, node := range c.Nodes {
+		node.AwaitReady(t)
+	}
+	return c
+}
+
+// Again starts a node that has ended. It does not wait until it serves.
+func (n *Node) Again(t testing.TB) {
+	t.Helper()
+	n.Proc = Start(t, fmt.Sprintf("node %d", n.ID), exec.Command(Bin(t), append([]string{"server", n.file}, n.flags...)...))
+}
+
+// AwaitReady waits until the node, since it was last started, serves clients.
+func (n *Node) AwaitReady(t testing.TB) {
+	t.Helper()
+	n.Says(t, "Kafka Server started")
+}
+
+// Addrs are the addresses of all nodes, for a client to begin with.
+func (c *Cluster) Addrs() string {
+	var all []string
+	for _, n := range c.Nodes {
+		all = append(all, n.Addr)
+	}
+	return strings.Join(all, ",")
+}
+
+// Active is the node whose controller is active. It waits until there is one.
+func (c *Cluster) Active(t testing.TB) *Node {
+	t.Helper()
+	var found *Node
+	Eventually(t, func() error {
+		out, err := Run("", exec.Command(Bin(t), "metadata-quorum", "describe", "--status", "--bootstrap-server", c.Addrs()))
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		id := -1
+		for line := range strings.Lines(out) {
+			if v, ok := strings.CutPrefix(line, "LeaderId:"); ok {
+				_, err = fmt.Sscan(v, &id)
+			}
+		}
+		if i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.ID == id }); err == nil && i >= 0 {
+			found = c.Nodes[i]
+			return nil
+		}
+		return fmt.Errorf("no leader in %s", out)
+	})
+	return found
+}
+
+// LogBytes are the bytes of all segments of a partition on a node, in order.
+func (n *Node) LogBytes(t testing.TB, topic string, partition int) []byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(n.Data, fmt.Sprintf("%s-%d", topic, partition), "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(files)
+	var all []byte
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, b...)
+	}
+	return all
+}
