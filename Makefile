@@ -14,7 +14,7 @@ check: $(BIN)/staticcheck
 	$(GO) build ./...
 	$(GO) vet ./...
 	$(BIN)/staticcheck ./...
-	$(GO) test ./internal/lint
+	$(GO) test -short ./internal/lint
 	$(GO) test -short -race $$($(GO) list ./... | grep -v -e /internal/itest/ -e /internal/lint)
 
 # Everything, quick checks first; installs what is missing.
@@ -24,7 +24,8 @@ test:
 quick: check
 
 unit:
-	$(GO) test -race -count=1 $$($(GO) list ./... | grep -v /internal/itest/)
+	$(GO) test -count=1 ./internal/lint
+	$(GO) test -race -count=1 $$($(GO) list ./... | grep -v -e /internal/itest/ -e /internal/lint)
 
 fuzz:
 	./scripts/fuzz.sh 180

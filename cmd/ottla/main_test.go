@@ -130,9 +130,14 @@ func TestStorage(t *testing.T) {
 	if want := "Found problems:\n  " + dir + "/d1 does not exist\n  " + dir + "/d2 does not exist\n\n"; status != 1 || out != want || errOut != "" {
 		t.Errorf("info: status %d\n%s", status, out)
 	}
-	want := "Bootstrap metadata: metadata.version=33 (4.4-IV2), kraft.version=1, group.version=1\nFormatting dynamic metadata voter directory " + dir +
+	refuses(t, "ottla: group.version=1 is not served by this release, which could not start with it (served levels: 0 to 0)",
+		"storage", "format", "-c", file, "-t", "abc", "-s", "-f", "group.version=1")
+	if _, err := os.Stat(dir + "/d1"); !os.IsNotExist(err) {
+		t.Errorf("a refused format wrote to %s/d1: %v", dir, err)
+	}
+	want := "Bootstrap metadata: metadata.version=33 (4.4-IV2), kraft.version=1, eligible.leader.replicas.version=1\nFormatting dynamic metadata voter directory " + dir +
 		"/d1 with metadata.version 4.4-IV2.\nFormatting data directory " + dir + "/d2 with metadata.version 4.4-IV2.\n"
-	if got := succeeds(t, "", "storage", "format", "--config", file, "--cluster-id", "abc", "--standalone", "--feature", "group.version=1", "-f", "share.version=0"); got != want {
+	if got := succeeds(t, "", "storage", "format", "--config", file, "--cluster-id", "abc", "--standalone", "--feature", "eligible.leader.replicas.version=1", "-f", "share.version=0"); got != want {
 		t.Errorf("format: %s", got)
 	}
 	refuses(t, "ottla: Log directory "+dir+"/d1 is already formatted. Use --ignore-formatted to ignore this directory and format the others.",

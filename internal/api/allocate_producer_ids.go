@@ -14,7 +14,7 @@ type allocateProducerIDs struct{ controller *ctrlnode.Node }
 func (h allocateProducerIDs) route() Route { return later(0, 0, h.serve).on(OnController) }
 
 func (h allocateProducerIDs) serve(_ Context, req *kmsg.AllocateProducerIDsRequest, reply func(kmsg.Response)) {
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, _ *controller.Soft) controller.Decision[controller.ProducerIDs] {
+	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, _ *controller.Soft) controller.Decision[controller.ProducerIDs] {
 		return controller.AllocateProducerIDs(img, kafka.NodeID(req.BrokerID), kafka.BrokerEpoch(req.BrokerEpoch))
 	}, func(ids controller.ProducerIDs, err error) {
 		resp := kmsg.NewPtrAllocateProducerIDsResponse()

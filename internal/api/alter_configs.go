@@ -24,7 +24,7 @@ func (h alterConfigs) serve(_ Context, req *kmsg.AlterConfigsRequest, reply func
 		}
 		want.Resources = append(want.Resources, change)
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredResource] {
+	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredResource] {
 		return controller.AlterConfigs(img, soft, want)
 	}, func(altered []controller.AlteredResource, err error) {
 		resp := kmsg.NewPtrAlterConfigsResponse()

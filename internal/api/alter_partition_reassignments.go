@@ -27,7 +27,7 @@ func (h alterPartitionReassignments) serve(_ Context, req *kmsg.AlterPartitionAs
 			})
 		}
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.Reassigned] {
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.Reassigned] {
 		return controller.AlterReassignments(img, soft, want)
 	}, func(reassigned []controller.Reassigned, err error) {
 		resp := kmsg.NewPtrAlterPartitionAssignmentsResponse()

@@ -23,7 +23,7 @@ func (h assignReplicasToDirs) serve(_ Context, req *kmsg.AssignReplicasToDirsReq
 			}
 		}
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]error] {
+	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]error] {
 		return controller.AssignReplicasToDirs(img, soft, want)
 	}, func(errs []error, err error) {
 		resp := kmsg.NewPtrAssignReplicasToDirsResponse()

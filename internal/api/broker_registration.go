@@ -16,7 +16,7 @@ func (h brokerRegistration) route() Route { return later(0, 4, h.serve).on(OnCon
 func (h brokerRegistration) serve(c Context, req *kmsg.BrokerRegistrationRequest, reply func(kmsg.Response)) {
 	want := registrationOf(req)
 	want.SameProcess = c.Conn.InProcess
-	ctrlnode.Submit(h.controller, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Registered] {
+	ctrlnode.Submit(h.controller, controlTimeout, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Registered] {
 		return controller.RegisterBroker(img, soft, now, want)
 	}, func(registered controller.Registered, err error) {
 		resp := kmsg.NewPtrBrokerRegistrationResponse()

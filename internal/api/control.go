@@ -2,6 +2,7 @@ package api
 
 import (
 	"log/slog"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -43,6 +44,18 @@ func ControlRoutes(d ControlDeps) []Route {
 		assignReplicasToDirs{c}.route(),
 		unregisterController{c}.route(),
 	}
+}
+
+// controlTimeout is how long a request that names no time waits for its commit.
+const controlTimeout = 30 * time.Second
+
+// within is the time that a request gives the controller. A request must not
+// wait for ever: what follows it on its connection waits too.
+func within(timeoutMillis int32) time.Duration {
+	if timeoutMillis > 0 {
+		return time.Duration(timeoutMillis) * time.Millisecond
+	}
+	return controlTimeout
 }
 
 // layers are this node's settings by the committed metadata.

@@ -22,7 +22,7 @@ func (h controllerRegistration) serve(_ Context, req *kmsg.ControllerRegistratio
 	for _, f := range req.Features {
 		want.Features = append(want.Features, image.VersionRange{Name: f.Name, Min: f.MinSupportedVersion, Max: f.MaxSupportedVersion})
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, _ *controller.Soft) controller.Decision[struct{}] {
+	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, _ *controller.Soft) controller.Decision[struct{}] {
 		return controller.RegisterController(img, want)
 	}, func(_ struct{}, err error) {
 		resp := kmsg.NewPtrControllerRegistrationResponse()
@@ -39,7 +39,7 @@ func (h unregisterController) route() Route {
 }
 
 func (h unregisterController) serve(_ Context, req *kmsg.UnregisterControllerRequest, reply func(kmsg.Response)) {
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
+	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
 		return controller.UnregisterController(img, soft, kafka.NodeID(req.ControllerID))
 	}, func(_ struct{}, err error) {
 		resp := kmsg.NewPtrUnregisterControllerResponse()

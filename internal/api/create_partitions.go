@@ -26,7 +26,7 @@ func (h createPartitions) serve(_ Context, req *kmsg.CreatePartitionsRequest, re
 		}
 		want.Topics = append(want.Topics, topic)
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.GrownTopic] {
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.GrownTopic] {
 		return controller.CreatePartitions(img, soft, want)
 	}, func(grown []controller.GrownTopic, err error) {
 		if err != nil {

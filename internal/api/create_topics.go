@@ -24,7 +24,7 @@ func (h createTopics) route() Route { return later(2, 7, h.serve).on(OnControlle
 
 func (h createTopics) serve(_ Context, req *kmsg.CreateTopicsRequest, reply func(kmsg.Response)) {
 	want := topicsToCreate(req)
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.CreatedTopic] {
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.CreatedTopic] {
 		return controller.CreateTopics(img, soft, want)
 	}, func(created []controller.CreatedTopic, err error) {
 		reply(h.response(req, created, err))

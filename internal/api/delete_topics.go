@@ -26,7 +26,7 @@ func (h deleteTopics) serve(_ Context, req *kmsg.DeleteTopicsRequest, reply func
 		}
 		want = append(want, ref)
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.DeletedTopic] {
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.DeletedTopic] {
 		return controller.DeleteTopics(img, soft, want)
 	}, func(deleted []controller.DeletedTopic, err error) {
 		if err != nil {

@@ -32,7 +32,7 @@ func (h electLeaders) serve(_ Context, req *kmsg.ElectLeadersRequest, reply func
 			want.Partitions = append(want.Partitions, kafka.TopicPartition{Topic: t.Topic, Partition: kafka.PartitionID(p)})
 		}
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.Elected] {
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.Elected] {
 		return controller.ElectLeaders(img, soft, want)
 	}, func(elected []controller.Elected, err error) { reply(electionResponse(req, elected, err)) })
 }

@@ -57,6 +57,11 @@ type fetchList struct {
 
 func (l *fetchList) len() int { return l.n }
 
+func (l *fetchList) has(key fetchKey) bool {
+	_, ok := l.byKey[key]
+	return ok
+}
+
 // add appends a partition. Of two with one key the later replaces what the
 // earlier asked.
 func (l *fetchList) add(p *fetchPart) {

@@ -50,27 +50,55 @@ func (s *fetchSessions) begin(req *kmsg.FetchRequest, reader partitions.Reader, 
 	return f, nil
 }
 
-// resume takes over the changes of an incremental fetch.
+// resume takes over the changes of an incremental fetch. Where the session would
+// grow beyond its bounds it ends: the client is told by session id 0, and asks in
+// full next.
 func (s *fetchSessions) resume(session *fetchSession, req *kmsg.FetchRequest) (fetching, error) {
-	session.mu.Lock()
-	if err := session.step(req.SessionEpoch); err != nil {
-		session.mu.Unlock()
+	changes := asked(req)
+	added, err := session.advance(req.SessionEpoch, changes)
+	if err != nil {
 		return fetching{}, err
 	}
-	changes := asked(req)
-	for i := range changes {
-		session.parts.add(&changes[i])
+	if !s.resize(session, added) {
+		s.close(session.id)
+		return fetching{parts: changes, byTopicID: session.byTopicID, full: true}, nil
 	}
-	for i := range req.ForgottenTopics {
-		t := &req.ForgottenTopics[i]
-		for _, n := range t.Partitions {
-			session.parts.remove(fetchKey{t.Topic, t.TopicID, kafka.PartitionID(n)})
+	s.resize(session, session.change(changes, req.ForgottenTopics)-added)
+	return fetching{parts: session.snapshot(), byTopicID: session.byTopicID, sessionID: session.id, session: session}, nil
+}
+
+// advance begins an incremental fetch, and counts the partitions that are new to
+// the session, those that are named twice twice.
+func (s *fetchSession) advance(epoch int32, changes []fetchPart) (added int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.step(epoch); err != nil {
+		return 0, err
+	}
+	for i := range changes {
+		if !s.parts.has(changes[i].key) {
+			added++
 		}
 	}
-	size := session.parts.len()
-	session.mu.Unlock()
-	s.resized(session, size)
-	return fetching{parts: session.snapshot(), byTopicID: session.byTopicID, sessionID: session.id, session: session}, nil
+	return added, nil
+}
+
+// change adds partitions, or changes what is asked of them, and forgets others.
+// It tells by how many there are more then.
+func (s *fetchSession) change(changes []fetchPart, forgotten []kmsg.FetchRequestForgottenTopic) (more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.parts.len()
+	for i := range changes {
+		s.parts.add(&changes[i])
+	}
+	for i := range forgotten {
+		t := &forgotten[i]
+		for _, n := range t.Partitions {
+			s.parts.remove(fetchKey{t.Topic, t.TopicID, kafka.PartitionID(n)})
+		}
+	}
+	return s.parts.len() - before
 }
 
 // asked are the partitions that a request names.

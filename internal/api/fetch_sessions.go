@@ -21,6 +21,14 @@ const (
 // before another may take its slot.
 const sessionIdle = 2 * time.Minute
 
+// Bounds of the memory that sessions take, about 250 bytes a partition. Apache
+// Kafka has none. A session that would pass one ends, or does not begin; its
+// client goes on with full fetches.
+const (
+	maxSessionParts     = 10_000  // of one session
+	maxSessionPartTotal = 500_000 // of all
+)
+
 // fetchSessions keeps what clients fetch, so that they need to name only what
 // changed (KIP-227). It holds at most Slots sessions; when it is full a client
 // without a session simply goes on with full fetches.
@@ -29,8 +37,9 @@ type fetchSessions struct {
 
 	evictions metrics.Count
 
-	mu   sync.Mutex
-	byID map[int32]*fetchSession
+	mu    sync.Mutex
+	byID  map[int32]*fetchSession
+	total int // of the sizes of all sessions
 }
 
 // fetchSession is what one client fetches. mu is held while a fetch reads or
@@ -45,7 +54,7 @@ type fetchSession struct {
 	epoch int32 // the next one expected
 	parts fetchList
 
-	// Guarded by fetchSessions.mu.
+	// Guarded by fetchSessions.mu. size is no less than parts holds.
 	used time.Time
 	size int
 }
@@ -66,12 +75,17 @@ func (s *fetchSessions) find(id int32, byTopicID bool, now time.Time) (*fetchSes
 }
 
 // open makes a session out of the partitions of a full fetch, or returns nil
-// when no slot is free.
+// when no slot is free, or there are too many partitions.
 func (s *fetchSessions) open(parts []fetchPart, byTopicID, privileged bool, now time.Time) *fetchSession {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.byID) >= s.Slots && !s.evict(len(parts), privileged, now) {
+	if len(parts) > maxSessionParts {
 		return nil
+	}
+	for len(s.byID) >= s.Slots || s.total+len(parts) > maxSessionPartTotal {
+		if !s.evict(len(parts), privileged, now) {
+			return nil
+		}
 	}
 	session := &fetchSession{
 		id: s.freshID(), byTopicID: byTopicID, privileged: privileged,
@@ -81,6 +95,7 @@ func (s *fetchSessions) open(parts []fetchPart, byTopicID, privileged bool, now 
 		s.byID = map[int32]*fetchSession{}
 	}
 	s.byID[session.id] = session
+	s.total += session.size
 	return session
 }
 
@@ -88,15 +103,32 @@ func (s *fetchSessions) open(parts []fetchPart, byTopicID, privileged bool, now 
 func (s *fetchSessions) close(id int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.byID, id)
+	s.forget(id)
 }
 
-// resized notes how many partitions a session holds now; the smaller it is the
-// sooner a bigger one may take its slot.
-func (s *fetchSessions) resized(session *fetchSession, size int) {
+// forget is close with mu held.
+func (s *fetchSessions) forget(id int32) {
+	if session, ok := s.byID[id]; ok {
+		s.total -= session.size
+		delete(s.byID, id)
+	}
+}
+
+// resize notes that a session holds more partitions, or fewer; the smaller it is
+// the sooner a bigger one may take its slot. It is false, and changes nothing,
+// where the session would pass a bound or has lost its slot.
+func (s *fetchSessions) resize(session *fetchSession, by int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	session.size = size
+	if s.byID[session.id] != session {
+		return false
+	}
+	if by > 0 && (session.size+by > maxSessionParts || s.total+by > maxSessionPartTotal) {
+		return false
+	}
+	session.size += by
+	s.total += by
+	return true
 }
 
 func (s *fetchSessions) len() int {
@@ -129,9 +161,9 @@ func (s *fetchSessions) evict(size int, privileged bool, now time.Time) bool {
 	}
 	switch {
 	case idle != nil && now.Sub(idle.used) > sessionIdle:
-		delete(s.byID, idle.id)
+		s.forget(idle.id)
 	case least != nil && least.lessThan(size, privileged):
-		delete(s.byID, least.id)
+		s.forget(least.id)
 	default:
 		return false
 	}

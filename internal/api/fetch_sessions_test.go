@@ -203,3 +203,95 @@ func TestSessionDeclined(t *testing.T) {
 		t.Errorf("session %d: %s", resp.SessionID, told(resp))
 	}
 }
+
+// partsFrom are n partitions of a topic, from the first number on.
+func partsFrom(first, n int) []fetchPart {
+	list := make([]fetchPart, n)
+	for i := range list {
+		list[i].key = fetchKey{topic: "t", partition: kafka.PartitionID(first + i)}
+	}
+	return list
+}
+
+// However many sessions there are and however they grow, what they hold is
+// bounded; what goes makes room.
+func TestSessionsAreBounded(t *testing.T) {
+	s := &fetchSessions{Slots: 1000}
+	now := time.Unix(1000, 0)
+	if s.open(partsFrom(0, maxSessionParts+1), true, false, now) != nil {
+		t.Error("a session beyond its bound")
+	}
+	var last *fetchSession
+	for range maxSessionPartTotal / maxSessionParts {
+		if last = s.open(partsFrom(0, maxSessionParts-1), true, false, now); last == nil {
+			t.Fatal("refused within the bounds")
+		}
+	}
+	f := func(rule string, want, by int, ok bool) {
+		t.Helper()
+		if got := s.resize(last, by); got != ok || last.size != want {
+			t.Errorf("%s: %v, size %d", rule, got, last.size)
+		}
+	}
+	f("to its own bound", maxSessionParts, 1, true)
+	f("beyond it", maxSessionParts, 1, false)
+	f("back", 1, 1-maxSessionParts, true)
+	small := s.open(partsFrom(0, maxSessionParts-1), true, false, now)
+	if small == nil || s.total > maxSessionPartTotal {
+		t.Fatalf("%d partitions in all", s.total)
+	}
+	if s.open(partsFrom(0, maxSessionParts), true, false, now) != nil || s.total > maxSessionPartTotal {
+		t.Errorf("%d partitions in all", s.total)
+	}
+	s.close(small.id)
+	f("room that was given back", maxSessionParts-1, maxSessionParts-2, true)
+	s.close(last.id)
+	f("after the end", maxSessionParts-1, -5, false)
+	now = now.Add(sessionIdle + time.Second)
+	if s.open(partsFrom(0, maxSessionParts), true, false, now) == nil || s.total > maxSessionPartTotal {
+		t.Errorf("idle sessions keep their room, %d partitions in all", s.total)
+	}
+}
+
+// An incremental fetch that would make the session too big ends it, which the
+// client learns by session id 0.
+func TestASessionThatGrowsTooBigEnds(t *testing.T) {
+	r := newDataRig(t)
+	id := r.Topic("t", 1)
+	r.append("t", 0, lines(batch.Options{}, "a"))
+	first := r.fetched(inSession(fetchRequest(from("t", id, 0, 0)), 0, 0), 12)
+	more := []int{0, 0}
+	for n := range maxSessionParts {
+		more = append(more, 1+n, 0)
+	}
+	grown := r.fetched(inSession(fetchRequest(from("t", id, more...)), first.SessionID, 1), 12)
+	codeIs(t, "the fetch that is too much", grown.ErrorCode, kerr.None)
+	if grown.SessionID != 0 || len(grown.Topics[0].Partitions) != maxSessionParts+1 {
+		t.Errorf("session %d, %d partitions", grown.SessionID, len(grown.Topics[0].Partitions))
+	}
+	gone := r.fetched(inSession(fetchRequest(), first.SessionID, 2), 12)
+	codeIs(t, "the session afterwards", gone.ErrorCode, kerr.FetchSessionIdNotFound)
+}
+
+// Forgotten partitions give their room back.
+func TestForgottenPartitionsAreNotCounted(t *testing.T) {
+	s := &fetchSessions{Slots: 1}
+	session := s.open(partsFrom(0, 3), false, false, time.Unix(1000, 0))
+	req := kmsg.NewPtrFetchRequest()
+	req.SessionID, req.SessionEpoch = session.id, 1
+	topic := kmsg.NewFetchRequestTopic()
+	topic.Topic = "t"
+	for _, n := range []int32{2, 3, 3} { // one known, one new and named twice
+		p := kmsg.NewFetchRequestTopicPartition()
+		p.Partition = n
+		topic.Partitions = append(topic.Partitions, p)
+	}
+	req.Topics = []kmsg.FetchRequestTopic{topic}
+	req.ForgottenTopics = []kmsg.FetchRequestForgottenTopic{{Topic: "t", Partitions: []int32{0, 9}}}
+	if _, err := s.resume(session, req); err != nil {
+		t.Fatal(err)
+	}
+	if session.size != 3 || s.total != 3 || session.parts.len() != 3 {
+		t.Errorf("size %d of %d, holding %d", session.size, s.total, session.parts.len())
+	}
+}

@@ -14,6 +14,14 @@ const (
 	shareCoordinator       = 2
 )
 
+// fatalToOldProducers is the answer to who looks for the coordinator of a
+// transaction by a version below 4. librdkafka does so (version 2), and tries
+// again for ever on every code that it has no rule for, INVALID_REQUEST among
+// them; this one ends its producer at once, with our message. Clients
+// of version 4 and up (Kafka's own, franz-go) end on INVALID_REQUEST, and would
+// blame an ACL for this one.
+const fatalToOldProducers = kerr.TransactionalIdAuthorizationFailed
+
 // findCoordinator answers FindCoordinator: the leader of the partition of
 // __consumer_offsets that holds a group. The topic is created when it is first
 // asked for.
@@ -26,8 +34,11 @@ func (f findCoordinator) serve(c Context, req *kmsg.FindCoordinatorRequest) kmsg
 	resp := kmsg.NewPtrFindCoordinatorResponse()
 	if req.Version < 4 {
 		found := f.find(c, req.CoordinatorType, req.CoordinatorKey)
-		if found.ErrorCode == 0 {
+		switch {
+		case found.ErrorCode == 0:
 			found.ErrorMessage = kmsg.StringPtr("NONE") // as Apache Kafka says it
+		case req.CoordinatorType == transactionCoordinator:
+			found.ErrorCode = int16(fatalToOldProducers)
 		}
 		resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage
 		resp.NodeID, resp.Host, resp.Port = found.NodeID, found.Host, found.Port

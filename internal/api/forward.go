@@ -70,51 +70,54 @@ func refusal(req kmsg.Request, err error) kmsg.Response {
 	switch req := req.(type) {
 	case *kmsg.CreateTopicsRequest:
 		resp := kmsg.NewPtrCreateTopicsResponse()
-		for _, t := range req.Topics {
-			one := kmsg.NewCreateTopicsResponseTopic()
-			one.Topic, one.ErrorCode, one.ErrorMessage = t.Topic, code, message
-			resp.Topics = append(resp.Topics, one)
-		}
+		resp.Topics = refuseEach(req.Topics, func(t kmsg.CreateTopicsRequestTopic, r *kmsg.CreateTopicsResponseTopic) {
+			r.Topic, r.ErrorCode, r.ErrorMessage = t.Topic, code, message
+		})
 		return resp
 	case *kmsg.DeleteTopicsRequest:
 		resp := kmsg.NewPtrDeleteTopicsResponse()
-		for _, t := range req.Topics {
-			one := kmsg.NewDeleteTopicsResponseTopic()
-			one.Topic, one.TopicID, one.ErrorCode, one.ErrorMessage = t.Topic, t.TopicID, code, message
-			resp.Topics = append(resp.Topics, one)
-		}
-		for _, name := range req.TopicNames {
-			one := kmsg.NewDeleteTopicsResponseTopic()
-			one.Topic, one.ErrorCode = kmsg.StringPtr(name), code
-			resp.Topics = append(resp.Topics, one)
-		}
+		resp.Topics = refuseEach(req.Topics, func(t kmsg.DeleteTopicsRequestTopic, r *kmsg.DeleteTopicsResponseTopic) {
+			r.Topic, r.TopicID, r.ErrorCode, r.ErrorMessage = t.Topic, t.TopicID, code, message
+		})
+		resp.Topics = append(resp.Topics, refuseEach(req.TopicNames, func(name string, r *kmsg.DeleteTopicsResponseTopic) {
+			r.Topic, r.ErrorCode, r.ErrorMessage = &name, code, message
+		})...)
 		return resp
 	case *kmsg.CreatePartitionsRequest:
 		resp := kmsg.NewPtrCreatePartitionsResponse()
-		for _, t := range req.Topics {
-			one := kmsg.NewCreatePartitionsResponseTopic()
-			one.Topic, one.ErrorCode, one.ErrorMessage = t.Topic, code, message
-			resp.Topics = append(resp.Topics, one)
-		}
+		resp.Topics = refuseEach(req.Topics, func(t kmsg.CreatePartitionsRequestTopic, r *kmsg.CreatePartitionsResponseTopic) {
+			r.Topic, r.ErrorCode, r.ErrorMessage = t.Topic, code, message
+		})
 		return resp
 	case *kmsg.IncrementalAlterConfigsRequest:
 		resp := kmsg.NewPtrIncrementalAlterConfigsResponse()
-		for _, r := range req.Resources {
-			one := kmsg.NewIncrementalAlterConfigsResponseResource()
-			one.ResourceType, one.ResourceName, one.ErrorCode, one.ErrorMessage = r.ResourceType, r.ResourceName, code, message
-			resp.Resources = append(resp.Resources, one)
-		}
+		resp.Resources = refuseEach(req.Resources, func(q kmsg.IncrementalAlterConfigsRequestResource, r *kmsg.IncrementalAlterConfigsResponseResource) {
+			r.ResourceType, r.ResourceName, r.ErrorCode, r.ErrorMessage = q.ResourceType, q.ResourceName, code, message
+		})
 		return resp
 	case *kmsg.AlterConfigsRequest:
 		resp := kmsg.NewPtrAlterConfigsResponse()
-		for _, r := range req.Resources {
-			one := kmsg.NewAlterConfigsResponseResource()
-			one.ResourceType, one.ResourceName, one.ErrorCode, one.ErrorMessage = r.ResourceType, r.ResourceName, code, message
-			resp.Resources = append(resp.Resources, one)
-		}
+		resp.Resources = refuseEach(req.Resources, func(q kmsg.AlterConfigsRequestResource, r *kmsg.AlterConfigsResponseResource) {
+			r.ResourceType, r.ResourceName, r.ErrorCode, r.ErrorMessage = q.ResourceType, q.ResourceName, code, message
+		})
 		return resp
 	}
 	return refusalAtTop(req, code, message)
+}
+
+// refuseEach makes one entry of a response for each of a request. fill says what
+// differs from Kafka's defaults.
+func refuseEach[Q, R any, P interface {
+	*R
+	Default()
+}](asked []Q, fill func(Q, P)) []R {
+	entries := make([]R, len(asked))
+	for i := range asked {
+		entry := P(&entries[i])
+		entry.Default()
+		fill(asked[i], entry)
+	}
+	return entries
 }
 
 // refusalAtTop covers responses that carry one error for the whole request.

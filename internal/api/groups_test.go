@@ -49,6 +49,13 @@ func TestFindCoordinator(t *testing.T) {
 			if code.Retriable() || c.ErrorMessage == nil || !strings.Contains(*c.ErrorMessage, word) {
 				t.Errorf("v%d type %d: %v, want an error that is not tried again and says %q", v, kind, code, word)
 			}
+			want := kerr.InvalidRequest
+			if v < 4 && kind == 1 {
+				want = kerr.TransactionalIdAuthorizationFailed // all others librdkafka tries for ever
+			}
+			if code != want {
+				t.Errorf("v%d type %d: %v, want %v", v, kind, code, want)
+			}
 		}
 	})
 }

@@ -27,7 +27,7 @@ func (h incrementalAlterConfigs) serve(_ Context, req *kmsg.IncrementalAlterConf
 		}
 		want.Resources = append(want.Resources, change)
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredResource] {
+	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredResource] {
 		return controller.IncrementalAlterConfigs(img, soft, want)
 	}, func(altered []controller.AlteredResource, err error) {
 		resp := kmsg.NewPtrIncrementalAlterConfigsResponse()

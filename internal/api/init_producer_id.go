@@ -55,6 +55,9 @@ type ProducerIDs struct {
 	self       kafka.NodeID
 	epoch      func() kafka.BrokerEpoch
 
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+
 	mu      sync.Mutex
 	at, end kafka.ProducerID // what is left of the block
 	waiting []func(kafka.ProducerID, error)
@@ -65,11 +68,17 @@ type ProducerIDs struct {
 // NewProducerIDs makes a source of ids; epoch tells the broker epoch of this
 // node's registration.
 func NewProducerIDs(c Controller, self kafka.NodeID, epoch func() kafka.BrokerEpoch) *ProducerIDs {
-	return &ProducerIDs{controller: c, self: self, epoch: epoch}
+	p := &ProducerIDs{controller: c, self: self, epoch: epoch}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	return p
 }
 
-// Close waits for an allocation under way.
-func (p *ProducerIDs) Close() { p.work.Wait() }
+// Close gives up an allocation under way, which answers all who wait for one,
+// and waits for its end. Nobody may ask for an id any more.
+func (p *ProducerIDs) Close() {
+	p.stop()
+	p.work.Wait()
+}
 
 // next calls done with an id, or with an error that clients retry; perhaps
 // before it returns.
@@ -122,7 +131,7 @@ func (p *ProducerIDs) allocate() {
 
 // block asks the controller for a block.
 func (p *ProducerIDs) block() (first, n kafka.ProducerID, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), allocateLimit)
+	ctx, cancel := context.WithTimeout(p.ctx, allocateLimit)
 	defer cancel()
 	req := kmsg.NewPtrAllocateProducerIDsRequest()
 	req.BrokerID, req.BrokerEpoch = int32(p.self), int64(p.epoch())

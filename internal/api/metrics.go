@@ -113,9 +113,5 @@ func (m *Metrics) sessionsNow() (f sessionFigures) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.sessions, f.evictions = float64(len(s.byID)), s.evictions.Value()
-	for _, session := range s.byID {
-		f.partitions += float64(session.size)
-	}
-	return f
+	return sessionFigures{float64(len(s.byID)), float64(s.total), s.evictions.Value()}
 }

@@ -15,7 +15,7 @@ type unregisterBroker struct{ controller *ctrlnode.Node }
 func (h unregisterBroker) route() Route { return later(0, 0, h.serve).on(OnController).forwarded() }
 
 func (h unregisterBroker) serve(_ Context, req *kmsg.UnregisterBrokerRequest, reply func(kmsg.Response)) {
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
+	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
 		return controller.UnregisterBroker(img, soft, kafka.NodeID(req.BrokerID))
 	}, func(_ struct{}, err error) {
 		resp := kmsg.NewPtrUnregisterBrokerResponse()

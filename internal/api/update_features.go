@@ -26,7 +26,7 @@ func (h updateFeatures) serve(_ Context, req *kmsg.UpdateFeaturesRequest, reply 
 		}
 		want.Updates = append(want.Updates, controller.FeatureUpdate{Feature: u.Feature, Level: u.MaxVersionLevel, Type: how})
 	}
-	ctrlnode.Submit(h.controller, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
 		return controller.UpdateFeatures(img, soft, want)
 	}, func(_ struct{}, err error) {
 		resp := kmsg.NewPtrUpdateFeaturesResponse()

@@ -77,7 +77,16 @@ func TestCheckpointIsKafkas(t *testing.T) {
 			dir = mustUUID(t, "KnYXlkAFTAy4bVsCRvcVVA")
 		}
 		r.ClusterID = "x"
-		plan, err := Decide(r, []Found{{Dir: "/disk1"}, {Dir: "/disk2"}}, idFirst{dir, &counter{}}, time.UnixMilli(1))
+		// Past the check of what this release serves: Kafka serves more.
+		voters, err := quorumOf(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := chooseLevels(r, len(r.Node.Voters) == 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan, err := planFor(r, voters, l, []Found{{Dir: "/disk1"}, {Dir: "/disk2"}}, idFirst{dir, &counter{}}, time.UnixMilli(1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,6 +217,9 @@ func TestRefusals(t *testing.T) {
 	f("metadata.version level 34 is not yet stable; the newest level is 33 (4.4-IV2)", Request{Standalone: true, Features: []string{"metadata.version=34"}})
 	f("No MetadataVersion with feature level 6. Valid feature levels are from 7 to 33.", Request{Standalone: true, Features: []string{"metadata.version=6"}})
 	f("Unsupported feature: foo. Supported features are: eligible.leader.replicas.version, group.version, kraft.version, share.version, streams.version, transaction.version", Request{Standalone: true, Features: []string{"foo=1"}})
+	for _, level := range []string{"group.version=1", "share.version=1", "share.version=2", "streams.version=1", "transaction.version=1", "transaction.version=2"} {
+		f(level+" is not served by this release, which could not start with it (served levels: 0 to 0)", Request{Standalone: true, Features: []string{level}})
+	}
 	f("No feature:group.version with feature level 9; levels are 0 to 1", Request{Standalone: true, Features: []string{"group.version=9"}})
 	f(`--feature group.version=x: the level must be a number, not "x"`, Request{Standalone: true, Features: []string{"group.version=x"}})
 	f("--feature group.version: equals sign not found; use --feature name=level", Request{Standalone: true, Features: []string{"group.version"}})

@@ -82,6 +82,14 @@ func Decide(r Request, found []Found, random io.Reader, now time.Time) (Plan, er
 	if err != nil {
 		return Plan{}, err
 	}
+	if err := l.mustBeServed(); err != nil {
+		return Plan{}, err
+	}
+	return planFor(r, voters, l, found, random, now)
+}
+
+// planFor makes the plan for a request whose quorum and levels are good.
+func planFor(r Request, voters []Voter, l levels, found []Found, random io.Reader, now time.Time) (Plan, error) {
 	scram, err := scramRecords(r, l.metadata, random)
 	if err != nil {
 		return Plan{}, err

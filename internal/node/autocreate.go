@@ -32,13 +32,18 @@ type creator struct {
 	offsets func()
 	log     *slog.Logger
 
+	ctx  context.Context // ends with close
+	stop context.CancelFunc
+
 	mu       sync.Mutex
 	creating map[string]bool
 	work     sync.WaitGroup
 }
 
 func newCreator(ask asker, offsets func(), log *slog.Logger) *creator {
-	return &creator{ask: ask, offsets: offsets, log: log, creating: map[string]bool{}}
+	c := &creator{ask: ask, offsets: offsets, log: log, creating: map[string]bool{}}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
 }
 
 // MakeTopics begins to create what is not being created yet. Illegal names are
@@ -65,8 +70,12 @@ func (c *creator) MakeTopics(names []string) {
 	}
 }
 
-// wait waits until nothing is being created.
-func (c *creator) wait() { c.work.Wait() }
+// close gives up what is being created and waits for its end. MakeTopics may not
+// be called any more.
+func (c *creator) close() {
+	c.stop()
+	c.work.Wait()
+}
 
 func (c *creator) create(names []string) {
 	defer func() {
@@ -76,7 +85,7 @@ func (c *creator) create(names []string) {
 		}
 		c.mu.Unlock()
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), creationTimeout)
+	ctx, cancel := context.WithTimeout(c.ctx, creationTimeout)
 	defer cancel()
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.Version = req.MaxVersion()
@@ -88,7 +97,9 @@ func (c *creator) create(names []string) {
 	}
 	got, err := c.ask.Do(ctx, req)
 	if err != nil {
-		c.log.Warn("topics not created", "topics", names, "err", err)
+		if c.ctx.Err() == nil {
+			c.log.Warn("topics not created", "topics", names, "err", err)
+		}
 		return
 	}
 	resp, ok := got.(*kmsg.CreateTopicsResponse)

@@ -50,6 +50,10 @@ func (n *node) startBroker(ctx context.Context) error {
 	b.fetcher = fetcher.New(n.fetcherConfig(b))
 	b.groups = coordnode.New(n.groupConfig(b))
 	n.broker = b
+	n.offline.take(func(dir kafka.DirID) {
+		b.parts.DirFailed(dir)
+		n.life.DirFailed(dir)
+	})
 	n.watched.show(b.parts.Register, b.fetcher.Register, b.groups.Register, registerAssignments(n.life))
 	n.onStop(n.stopBroker)
 
@@ -142,6 +146,10 @@ func (n *node) groupConfig(b *brokerPart) coordnode.Config {
 			}
 			return 0
 		},
+		TopicExists: func(name string) bool {
+			_, ok := b.parts.Image().TopicNamed(name)
+			return ok
+		},
 		Controller: n.channel,
 		Topic: coordnode.Topic{
 			Partitions:        int32(n.cfg.Int("offsets.topic.num.partitions")),
@@ -204,7 +212,7 @@ func (n *node) serveBroker(context.Context) error {
 	routes = append(routes, api.DataRoutes(n.dataDeps(b))...)
 	routes = append(routes, api.GroupRoutes(api.GroupDeps{View: n.view, Groups: b.groups})...)
 	table := api.NewTable(api.OnBroker, n.about(), routes)
-	server := n.newServer()
+	server := n.newServer(n.files.clients)
 	for _, l := range self.Listeners {
 		if !self.IsControllerListener(l.Name) {
 			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Routes: table}).Start()
@@ -239,7 +247,7 @@ func (n *node) stopBroker() {
 	if err := b.groups.Close(ctx); err != nil {
 		n.log.Warn("group coordinator did not stop in time", "err", err)
 	}
-	b.creator.wait()
+	b.creator.close()
 	b.producers.Close()
 	b.timers.Close()
 	b.parts.Close()

@@ -53,10 +53,3 @@ func (n *node) publishToRegistrar(delta image.Delta, img *image.Image) {
 		n.registrar.Publish(delta, img)
 	}
 }
-
-// registered are the features that this node names in its registrations: those
-// it serves, and that placements follow from registrations (KIP-858), which is
-// never finalized.
-func registered() []image.VersionRange {
-	return append(served(), image.VersionRange{Name: image.DirsFeature, Min: 0, Max: 1})
-}

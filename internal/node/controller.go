@@ -18,17 +18,6 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-// served are the features of this release: what a cluster may be finalized at
-// while one of our nodes is in it. Those whose protocols are not served stay at
-// 0, so that the node never joins and half-serves.
-func served() []image.VersionRange {
-	return []image.VersionRange{
-		{Name: image.MetadataVersion, Min: int16(image.MinLevel), Max: int16(image.LatestLevel)},
-		{Name: image.KRaftVersion, Min: 0, Max: 1},
-		{Name: image.ElrVersion, Min: 0, Max: 1},
-	}
-}
-
 // startQuorum joins the quorum and makes the controller where the node has that
 // role. The view begins to follow when the broker's part is there, see follow.
 func (n *node) startQuorum(ctx context.Context) error {
@@ -42,7 +31,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 		return err
 	}
 	n.quorum = quorum{q}
-	n.onStop(func() { stopQuorum(q, stopGrace, n.log) })
+	n.onStop(n.leaveQuorum)
 	if n.cfg.Node().Controller {
 		n.controller = ctrlnode.New(ctrlnode.Config{
 			Self:            n.cfg.Node().ID,
@@ -53,6 +42,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 			Seed:            randomSeed(),
 			BalanceInterval: n.balanceInterval(),
 			UncleanInterval: n.cfg.Duration("unclean.leader.election.interval.ms"),
+			Fault:           n.fail,
 			Log:             n.log.With("part", "controller"),
 		})
 	}
@@ -64,6 +54,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 	})
 	n.routes = n.controllerRoutes()
 	n.channel = n.newChannel()
+	n.onStop(n.channel.Close)
 	n.watched.show(n.quorum.Register, n.registerMetadata)
 	if n.controller != nil {
 		n.watched.show(n.registerController)
@@ -133,27 +124,12 @@ func (n *node) controllerSettings() *controller.Settings {
 	}
 }
 
-// checkFeatures stops the node when the cluster is finalized at levels that it
-// does not serve.
-func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
-	if !delta.Features {
-		return
-	}
-	for name, level := range img.Features().All() {
-		if r := image.RangeOf(served(), name); !r.Contains(level) {
-			n.fail(fmt.Errorf("the cluster is at %s %d and this node serves %d to %d; lower it first: kafka-features.sh downgrade --feature %s=%d",
-				name, level, r.Min, r.Max, name, r.Max))
-			return
-		}
-	}
-}
-
 // serveController opens the controller's listeners, joins the view to the
 // quorum and registers the controller once there is a leader to register with.
 func (n *node) serveController(context.Context) error {
 	inner := api.NewTable(api.OnController, n.about(), n.routes)
 	table := api.NewTable(api.OnController, n.about(), append(n.routes[:len(n.routes):len(n.routes)], api.EnvelopeRoute(inner)))
-	server := n.newServer()
+	server := n.newServer(n.files.peers)
 	for _, l := range n.cfg.Node().Listeners {
 		if n.cfg.Node().IsControllerListener(l.Name) {
 			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Routes: table}).Start()

@@ -26,6 +26,10 @@ func (n *node) openDirs(context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := n.checkFolder(); err != nil {
+		claimed.Close()
+		return err
+	}
 	n.clusterID, n.metadataDirID = claimed.ClusterID, claimed.Metadata.ID
 	if !self.Broker {
 		n.onStop(claimed.Close)
@@ -36,11 +40,11 @@ func (n *node) openDirs(context.Context) error {
 	loaded, err := dirs.Load(claimed, dirs.Options{
 		Config:         config.TopicDefaults(n.cfg),
 		Threads:        int(n.cfg.Int("num.recovery.threads.per.data.dir")),
-		Files:          storage.NewFiles(openFiles),
+		Files:          storage.NewFiles(n.files.logs),
 		Now:            time.Now,
 		Logger:         n.log.With("part", "storage"),
 		ProducerExpiry: n.cfg.Duration("producer.id.expiration.ms"),
-		OnFailed:       n.dirFailed,
+		OnFailed:       func(id kafka.DirID, path string, err error) { n.failures.give(dirFailure{id, path, err}) },
 		Every:          dirs.IntervalsOf(n.cfg),
 		KeyBytes:       n.cfg.Int("log.cleaner.dedupe.buffer.size"),
 	})
@@ -49,31 +53,31 @@ func (n *node) openDirs(context.Context) error {
 		return err
 	}
 	n.dirs = loaded
+	n.failures.take(n.dirFailed)
 	n.watched.show(loaded.Register)
 	n.onStop(n.closeDirs)
 	return nil
 }
 
-// openFiles bounds the files of logs that are open at one time; others are
-// opened again when they are read.
-const openFiles = 4096
+// dirFailure is the end of a log directory.
+type dirFailure struct {
+	id   kafka.DirID
+	path string
+	err  error
+}
 
 // dirFailed takes a failed directory's replicas out of service and tells the
 // controller. The directory of the metadata log, and the last one of all, take
 // the node along.
-func (n *node) dirFailed(id kafka.DirID, path string, err error) {
-	n.log.Error("log directory failed; its replicas are offline", "dir", path, "err", err)
+func (n *node) dirFailed(f dirFailure) {
+	n.log.Error("log directory failed; its replicas are offline", "dir", f.path, "err", f.err)
 	switch {
-	case filepath.Clean(path) == filepath.Clean(n.cfg.Node().MetadataDir):
-		n.fail(fmt.Errorf("the directory of the metadata log failed: %s: %w", path, err))
-		return
+	case filepath.Clean(f.path) == filepath.Clean(n.cfg.Node().MetadataDir):
+		n.fail(fmt.Errorf("the directory of the metadata log failed: %s: %w", f.path, f.err))
 	case len(n.dirs.OnlineIDs()) == 0:
-		n.fail(fmt.Errorf("all log directories failed, the last one is %s: %w", path, err))
-		return
-	}
-	if n.broker != nil {
-		n.broker.parts.DirFailed(id)
-		n.life.DirFailed(id)
+		n.fail(fmt.Errorf("all log directories failed, the last one is %s: %w", f.path, f.err))
+	default:
+		n.offline.give(f.id)
 	}
 }
 

@@ -1,22 +1,23 @@
 package node
 
-import (
-	"log/slog"
-	"syscall"
-)
+import "syscall"
 
-// fewFiles is a limit of open files below which a broker with many partitions
-// and clients runs out of them.
-const fewFiles = 10_000
+// manyFiles stands for limits so high that they are none.
+const manyFiles = 1 << 30
 
-// warnOpenFiles raises the limit of open files as far as it may, and warns when
-// that is not far.
-func warnOpenFiles(log *slog.Logger) {
+// openFiles is how many files the process may have open, 0 when the system does
+// not tell. It raises the soft limit to the hard one first, which shells and
+// services leave at 1024.
+func openFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return // a machine that does not tell needs no advice
+		return 0
 	}
-	if limit.Max < fewFiles {
-		log.Warn("the limit of open files is low: a broker needs one for each connection and segment in use; raise it with ulimit -n", "limit", limit.Max, "advised", fewFiles)
+	if limit.Cur < limit.Max {
+		raised := syscall.Rlimit{Cur: limit.Max, Max: limit.Max}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &raised); err == nil {
+			limit = raised // refused: the soft limit is what there is
+		}
 	}
+	return int(min(limit.Cur, manyFiles))
 }

@@ -31,9 +31,13 @@ type node struct {
 	log     *slog.Logger
 	watched *watched
 
+	files         fileShares
 	clusterID     string
 	metadataDirID kafka.DirID
 	dirs          *dirs.Dirs
+	// A directory may fail before the node has any use for the news.
+	failures held[dirFailure]  // for dirFailed
+	offline  held[kafka.DirID] // for the replicas and the lifecycle
 	// previousEpoch is the broker epoch of the last orderly stop.
 	previousEpoch kafka.BrokerEpoch
 
@@ -94,7 +98,7 @@ func Run(ctx context.Context, opt Options) error {
 // start makes the parts. What needs an address is bound first, so that a port
 // in use is found before anything is written.
 func (n *node) start(ctx context.Context) error {
-	warnOpenFiles(n.log)
+	n.files = n.shareFiles()
 	steps := []func(context.Context) error{n.bind, n.serveMetrics, n.openDirs, n.startQuorum}
 	if n.cfg.Node().Controller {
 		steps = append(steps, n.serveController)
@@ -127,7 +131,8 @@ func (n *node) fail(err error) {
 	n.failOnce.Do(func() { n.failed <- err })
 }
 
-// errFailed is why a wait inside the start ended: some part failed meanwhile.
+// wait waits inside the start until ready is closed. The error says that a part
+// failed meanwhile, or that the node is to stop.
 func (n *node) wait(ctx context.Context, ready <-chan struct{}) error {
 	select {
 	case <-ready:

@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"path/filepath"
 	"strconv"
-	"time"
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -188,11 +186,16 @@ func advertisedHost(l config.Listener) string {
 	return l.Host
 }
 
-// stopQuorum leaves the quorum; a leader gets time to hand over.
-func stopQuorum(q *raftnode.Node, grace time.Duration, log *slog.Logger) {
-	ctx, cancel := context.WithTimeout(context.Background(), grace)
+// leaveQuorum leaves the quorum; a leader gets time to hand over. After that
+// nothing of ours writes to the metadata directory: a snapshot that the view has
+// begun is finished or dropped before the directories are given up.
+func (n *node) leaveQuorum() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
-	if err := q.Stop(ctx); err != nil {
-		log.Warn("quorum did not stop in good order", "err", err)
+	if err := n.quorum.Stop(ctx); err != nil {
+		n.log.Warn("quorum did not stop in good order", "err", err)
+	}
+	if n.view != nil {
+		n.view.Wait()
 	}
 }

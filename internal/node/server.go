@@ -12,13 +12,18 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-func (n *node) newServer() *transport.Server {
+// newServer makes a server of connections. files is how many there may be where
+// the settings do not say; 0 is no bound.
+func (n *node) newServer(files int) *transport.Server {
 	cfg := n.cfg
+	if cfg.Has("max.connections") {
+		files = int(cfg.Int("max.connections"))
+	}
 	return transport.NewServer(transport.Config{
 		MaxRequestBytes:     int(cfg.Int("socket.request.max.bytes")),
 		QueuedBytes:         cfg.Int("queued.max.request.bytes"),
 		Idle:                cfg.Duration("connections.max.idle.ms"),
-		MaxConnections:      int(cfg.Int("max.connections")),
+		MaxConnections:      files,
 		MaxConnectionsPerIP: int(cfg.Int("max.connections.per.ip")),
 		Logger:              n.log.With("part", "network"),
 		Observer:            n.watched.observer(),

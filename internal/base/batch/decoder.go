@@ -69,17 +69,26 @@ func (d *Decoder) body(h Header, b []byte) ([]byte, error) {
 	if h.Codec() == None {
 		return b[HeaderSize:], nil
 	}
-	limit := d.Limit
-	if limit == 0 {
-		limit = DefaultLimit
+	d.release()
+	out, err := h.Codec().Decompress(d.scratch[:0], b[HeaderSize:], d.limit())
+	d.scratch = out
+	if err != nil {
+		d.release()
+		return nil, err
 	}
+	return out, nil
+}
+
+func (d *Decoder) limit() int {
+	if d.Limit == 0 {
+		return DefaultLimit
+	}
+	return d.Limit
+}
+
+// release lets go of a buffer that is too large to be kept.
+func (d *Decoder) release() {
 	if cap(d.scratch) > keptScratch {
 		d.scratch = nil
 	}
-	out, err := h.Codec().Decompress(d.scratch[:0], b[HeaderSize:], limit)
-	if err != nil {
-		return nil, err
-	}
-	d.scratch = out
-	return out, nil
 }

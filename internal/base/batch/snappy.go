@@ -78,18 +78,30 @@ func cutSnappyBlock(src []byte) (block, rest []byte, err error) {
 // bytes out of 3.
 const maxSnappyRatio = 22
 
-func appendSnappy(dst, block []byte, limit int) ([]byte, error) {
+// snappyLen is how many bytes a block says that it holds.
+func snappyLen(block []byte) (int, error) {
 	n, err := snappy.DecodedLen(block)
 	switch {
 	case err != nil:
-		return dst, fmt.Errorf("%w: %w", ErrCorrupt, err)
+		return 0, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	case n > maxSnappyRatio*len(block):
-		return dst, fmt.Errorf("%w: snappy block of %d bytes claims %d", ErrCorrupt, len(block), n)
+		return 0, fmt.Errorf("%w: snappy block of %d bytes claims %d", ErrCorrupt, len(block), n)
+	}
+	return n, nil
+}
+
+func appendSnappy(dst, block []byte, limit int) ([]byte, error) {
+	n, err := snappyLen(block)
+	switch {
+	case err != nil:
+		return dst, err
 	case n > limit:
 		return dst, ErrTooLarge
 	}
 	at := len(dst)
-	dst = slices.Grow(dst, n)
+	if cap(dst)-at < n {
+		dst = slices.Grow(dst, max(n, min(at, limit))) // twice as much
+	}
 	if _, err := snappy.Decode(dst[at:at+n], block); err != nil {
 		return dst, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}

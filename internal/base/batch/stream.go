@@ -26,7 +26,9 @@ var (
 func readAll(dst []byte, r io.Reader, limit int) ([]byte, error) {
 	start := len(dst)
 	for {
-		dst = slices.Grow(dst, 512)
+		if cap(dst)-len(dst) < 512 {
+			dst = slices.Grow(dst, max(512, min(len(dst), start+limit+1-len(dst)))) // twice as much
+		}
 		room := dst[len(dst):min(cap(dst), start+limit+1)]
 		n, err := r.Read(room)
 		dst = dst[:len(dst)+n]

@@ -1,10 +1,6 @@
 package batch
 
 import (
-	"errors"
-	"fmt"
-	"sync"
-
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
@@ -68,26 +64,7 @@ func ValidateProduce(b []byte, p Policy) (Produced, error) {
 	if h.Codec() == None {
 		return validateBody(b, h, b[HeaderSize:], p)
 	}
-	d := decoders.Get().(*Decoder)
-	defer decoders.Put(d)
-	d.Limit = DefaultLimit
-	if p.MaxDecompressed > 0 {
-		d.Limit = min(p.MaxDecompressed, DefaultLimit)
-	}
-	body, err := d.body(h, b)
-	if err != nil {
-		return Produced{}, refuseBody(h, d.Limit, err)
-	}
-	return validateBody(b, h, body, p)
-}
-
-var decoders = sync.Pool{New: func() any { return new(Decoder) }}
-
-func refuseBody(h Header, limit int, err error) error {
-	if errors.Is(err, ErrTooLarge) {
-		return kerr.Errorf(kerr.MessageTooLarge, "the batch holds more than %d bytes when decompressed", limit)
-	}
-	return kerr.Errorf(kerr.InvalidRecord, "the batch does not decompress as %v: %v", h.Codec(), err)
+	return validateCompressed(b, h, p)
 }
 
 // checkEnvelope makes the checks that need no records.
@@ -134,83 +111,33 @@ func checkHeader(h Header, p Policy) error {
 	return nil
 }
 
-// survey is what a walk over the records found.
-type survey struct {
-	maxTimestamp int64
-	maxDelta     int32 // the first record with maxTimestamp
-	consecutive  bool
-	problems     []RecordProblem
-	onlyTimes    bool // all problems are timestamps
-}
-
-func (s *survey) add(i int, message string, time bool) {
-	s.onlyTimes = time && (s.onlyTimes || len(s.problems) == 0)
-	if len(s.problems) < maxProblems {
-		s.problems = append(s.problems, RecordProblem{Index: int32(i), Message: message})
-	}
-}
-
-func (s *survey) err() error {
-	switch {
-	case len(s.problems) == 0:
-		return nil
-	case s.onlyTimes:
-		return &RecordsError{s.problems, kerr.Errorf(kerr.InvalidTimestamp, "one or more records have timestamps out of the topic's range")}
-	}
-	return &RecordsError{s.problems, kerr.Errorf(kerr.InvalidRecord, "one or more records were rejected")}
-}
-
-func surveyRecords(h Header, body []byte, p Policy) (survey, error) {
-	s := survey{maxTimestamp: NoTimestamp, consecutive: true}
-	c := cursor{b: body}
-	for i := range int(h.Count) {
-		f, ok := c.next()
-		if !ok {
-			return s, kerr.Errorf(kerr.InvalidRecord, "record %d of %d is malformed", i, h.Count)
-		}
-		s.look(i, h.BaseTimestamp+f.timestampDelta, f, p)
-	}
-	if len(c.b) > 0 {
-		return s, kerr.Errorf(kerr.InvalidRecord, "%d bytes follow the last record", len(c.b))
-	}
-	return s, s.err()
-}
-
-func (s *survey) look(i int, timestamp int64, f frame, p Policy) {
-	s.consecutive = s.consecutive && f.offsetDelta == int32(i)
-	if i == 0 || timestamp > s.maxTimestamp {
-		s.maxTimestamp, s.maxDelta = timestamp, int32(i)
-	}
-	if f.key == nil && p.Compacted {
-		s.add(i, "a compacted topic needs a key in every record", false)
-	}
-	if !p.LogAppendTime && timestamp != NoTimestamp && !p.timely(timestamp) {
-		s.add(i, fmt.Sprintf("timestamp %d is not between %d before and %d after the broker's %d", timestamp, p.BeforeMax, p.AfterMax, p.Now), true)
-	}
-}
-
-// timely tells whether a client's time is one that the topic takes. BeforeMax
-// and AfterMax may be the largest number, so differences are compared.
-func (p Policy) timely(timestamp int64) bool {
-	if timestamp < p.Now {
-		return timestamp >= 0 && p.Now-timestamp <= p.BeforeMax
-	}
-	return timestamp-p.Now <= p.AfterMax
-}
-
 func validateBody(b []byte, h Header, body []byte, p Policy) (Produced, error) {
 	s, err := surveyRecords(h, body, p)
+	if err != nil {
+		return Produced{}, err
+	}
+	target, rebuilt, err := s.target(h, p)
 	switch {
 	case err != nil:
 		return Produced{}, err
-	case p.Recompress && h.Codec() != p.Codec:
-		return rebuild(h, body, s, p, p.Codec, p.Level)
-	case s.consecutive:
-		return keep(b, h, s, p), nil
-	case h.Codec() == None:
-		return Produced{}, kerr.Errorf(kerr.InvalidRecord, "the records' offsets do not count 0, 1, 2 ...")
+	case rebuilt:
+		return rebuild(h, body, s, p, target)
 	}
-	return rebuild(h, body, s, p, h.Codec(), DefaultLevel)
+	return keep(b, h, s, p), nil
+}
+
+// target is the codec of what is stored, and whether the records must be written
+// again for it.
+func (s *survey) target(h Header, p Policy) (c Codec, rebuilt bool, err error) {
+	switch {
+	case p.Recompress && h.Codec() != p.Codec:
+		return p.Codec, true, nil
+	case s.consecutive:
+		return h.Codec(), false, nil
+	case h.Codec() == None:
+		return None, false, kerr.Errorf(kerr.InvalidRecord, "the records' offsets do not count 0, 1, 2 ...")
+	}
+	return h.Codec(), true, nil
 }
 
 // keep stores the bytes as sent. The checksum is written again only when the
@@ -229,7 +156,11 @@ func keep(b []byte, h Header, s survey, p Policy) Produced {
 
 // rebuild writes the records again: in another codec, or with offsets that
 // count from 0.
-func rebuild(h Header, body []byte, s survey, p Policy, codec Codec, level int) (Produced, error) {
+func rebuild(h Header, body []byte, s survey, p Policy, codec Codec) (Produced, error) {
+	level := DefaultLevel
+	if p.Recompress && codec != h.Codec() {
+		level = p.Level
+	}
 	opt := Options{Codec: codec, Level: level, LeaderEpoch: h.LeaderEpoch, Transactional: h.Transactional()}
 	if h.HasProducer() {
 		opt.Producer = &Producer{ID: h.ProducerID, Epoch: h.ProducerEpoch, Sequence: h.BaseSequence}

@@ -50,26 +50,34 @@ func zstdDecoder() (*zstd.Decoder, error) {
 		zstd.WithDecoderMaxWindow(maxZstdWindow), zstd.WithDecodeAllCapLimit(true))
 }
 
+// zstdBlock is the most that one block of a frame holds.
+const zstdBlock = 128 << 10
+
 // zstdDecompress decodes into the room that dst has, and again into four times
 // as much when that was too little: frames rarely say how large they are, and
-// those that do are not believed.
+// those that do are not believed. The decoder has no error of its own for a
+// block that does not fit, so stopping less than a block before the end of the
+// room counts as one.
 func zstdDecompress(dst, src []byte, limit int) ([]byte, error) {
 	d, err := zstdDecoder()
 	if err != nil {
 		return dst, fmt.Errorf("zstd: %w", err)
 	}
 	defer zstdDecoders.Put(d)
-	for room := max(cap(dst)-len(dst), 4*len(src), 4<<10); ; room *= 4 {
+	start := len(dst)
+	for room := max(cap(dst)-start, 4*len(src), 4<<10); ; room *= 4 {
 		room = min(room, limit)
 		dst = slices.Grow(dst, room)
-		out, err := d.DecodeAll(src, dst[:len(dst):len(dst)+room])
+		out, err := d.DecodeAll(src, dst[:start:start+room])
 		switch {
 		case err == nil:
 			return out, nil
-		case !errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		case !errors.Is(err, zstd.ErrDecoderSizeExceeded) && len(out)-start+zstdBlock <= room:
 			return dst, fmt.Errorf("%w: zstd: %w", ErrCorrupt, err)
-		case room == limit:
+		case room == limit && (limit >= zstdBlock || errors.Is(err, zstd.ErrDecoderSizeExceeded)):
 			return dst, ErrTooLarge
+		case room == limit:
+			return dst, fmt.Errorf("%w: zstd: %w", ErrCorrupt, err)
 		}
 	}
 }

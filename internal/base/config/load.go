@@ -44,15 +44,13 @@ func Load(file string, overrides []string, opt Options) (*Config, []Warning, err
 
 // Parse is Load for the bytes of a file; its name stands in messages only.
 func Parse(name string, data []byte, overrides []string, opt Options) (*Config, []Warning, error) {
-	l := loading{file: name, opt: opt, config: &Config{set: map[string]string{}}, lines: map[string]int{}}
+	l := loading{file: name, opt: opt, config: &Config{set: map[string]string{}}, lines: map[string]int{}, unreadable: map[string]bool{}}
 	if err := l.read(data, overrides); err != nil {
 		return nil, nil, Faults{fmt.Sprintf("%s: not a properties file: %v", name, err)}
 	}
 	l.checkValues()
-	if len(l.faults) == 0 { // rules between keys need values that can be read
-		l.checkNode()
-		l.checkRelations()
-	}
+	l.checkNode()
+	l.checkRelations()
 	if !opt.Offline {
 		l.checkUse()
 	}
@@ -64,12 +62,15 @@ func Parse(name string, data []byte, overrides []string, opt Options) (*Config, 
 
 // loading is a file on its way to becoming a Config.
 type loading struct {
-	file     string
-	opt      Options
-	config   *Config
-	lines    map[string]int // where a key was set; 0 is an override
-	faults   Faults
-	warnings []Warning
+	file   string
+	opt    Options
+	config *Config
+	lines  map[string]int // where a key was set; 0 is an override
+	// unreadable are the keys whose value is not one of theirs, and those that
+	// are missing. No rule may read them: see readable.
+	unreadable map[string]bool
+	faults     Faults
+	warnings   []Warning
 }
 
 // read collects what is set; a later line wins over an earlier one, and an
@@ -124,6 +125,13 @@ func (l *loading) warn(key, format string, args ...any) {
 	l.warnings = append(l.warnings, Warning{Key: key, Text: text})
 }
 
+// readable tells whether all keys of a rule have values that can be read. One
+// that has not was told already, and to hold others against it would only tell
+// of faults that go away with it.
+func (l *loading) readable(keys ...string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool { return l.unreadable[key] })
+}
+
 // keys are the keys that were set, in the order of their lines, overrides last.
 func (l *loading) keys() []string {
 	return slices.SortedFunc(maps.Keys(l.config.set), func(a, b string) int {
@@ -148,6 +156,7 @@ func (l *loading) checkValues() {
 		if k := lookupPrefixed(name); k != nil {
 			if err := k.Check(l.config.set[name]); err != nil {
 				l.fault(name, "%v (allowed: %s)", err, k.Allowed())
+				l.unreadable[name] = true
 			}
 		}
 	}
@@ -155,6 +164,7 @@ func (l *loading) checkValues() {
 		k := &brokerKeys[i]
 		if k.Default == Required && !l.config.Has(k.Name) && !(k.Name == "node.id" && l.config.Has("broker.id")) {
 			l.fault(k.Name, "is missing and has no default (allowed: %s)", k.Allowed())
+			l.unreadable[k.Name] = true
 		}
 	}
 }

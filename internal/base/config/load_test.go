@@ -154,6 +154,44 @@ f:9: log.segment.bytes: Invalid value 5 for configuration log.segment.bytes: Val
 	}
 }
 
+// Rule: a value that cannot be read hides no fault of another key, and brings
+// none of a key that is held against it.
+func TestOneFaultHidesNoOther(t *testing.T) {
+	f := func(changes string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, line := range faultsOf(t, Options{}, strings.Split(changes, " & ")...) {
+			key, _, _ := strings.Cut(line, ": ")
+			got = append(got, key)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", changes, diff)
+		}
+	}
+	f("num.partitions=0 & log.retention.ms=abc & listeners=FOO://x:1", "num.partitions", "log.retention.ms", "listeners")
+	f("num.partitions=0 & controller.quorum.voters=2@localhost:1 & log.dirs=/d1,/d1/ & queued.max.request.bytes=10",
+		"num.partitions", "controller.quorum.voters", "log.dirs", "queued.max.request.bytes")
+	f("node.id=x & log.dirs=/d1,/d1/", "node.id", "log.dirs")
+	f("process.roles=brok & listeners=PLAINTEXT:9092", "process.roles", "listeners")
+	f("replica.socket.timeout.ms=x & replica.fetch.wait.max.ms=40000", "replica.socket.timeout.ms", "replica.fetch.wait.max.ms")
+	f("replica.socket.timeout.ms=x & replica.lag.time.max.ms=y & replica.fetch.wait.max.ms=40000", "replica.socket.timeout.ms", "replica.lag.time.max.ms")
+}
+
+// Rule: one value that cannot be read is one fault, whatever the key.
+func TestOneFaultIsOne(t *testing.T) {
+	for i := range brokerKeys {
+		k := &brokerKeys[i]
+		for _, bad := range []string{"?", "", ",", "x,,y"} {
+			if k.Has(Internal) || k.Use == Refused || k.Check(bad) == nil {
+				continue
+			}
+			if got := faultsOf(t, Options{}, k.Name+"="+bad); len(got) != 1 || !strings.HasPrefix(got[0], k.Name+": ") {
+				t.Errorf("%s=%s: %q", k.Name, bad, got)
+			}
+		}
+	}
+}
+
 // Rule: what would leave the node less secure or less durable than the file
 // says ends the start, unless the key is named by --ignore-unsupported or set
 // to its default.

@@ -62,7 +62,7 @@ func (l *loading) checkNode() {
 	l.nodeID(n)
 	l.quorum(n)
 	l.dirs(n)
-	if l.protocols(n) && l.listeners(n) {
+	if l.readable("listener.security.protocol.map", "listeners", "advertised.listeners", "controller.listener.names") && l.protocols(n) && l.listeners(n) {
 		l.checkListeners(n)
 		l.checkAdvertised(n)
 		l.checkProtected(n)
@@ -71,6 +71,9 @@ func (l *loading) checkNode() {
 
 func (l *loading) nodeID(n *Node) {
 	c := l.config
+	if !l.readable("node.id", "broker.id") {
+		return
+	}
 	n.ID = kafka.NodeID(c.Int("node.id"))
 	switch {
 	case !c.Has("node.id"):
@@ -86,6 +89,9 @@ func (l *loading) nodeID(n *Node) {
 // quorum reads how the controllers are found. Kafka wants one of the two keys;
 // an empty one counts as not set.
 func (l *loading) quorum(n *Node) {
+	if !l.readable("controller.quorum.voters", "controller.quorum.bootstrap.servers") {
+		return
+	}
 	for _, item := range l.config.List("controller.quorum.voters") {
 		v, err := parseVoter(item)
 		if err != nil {
@@ -102,11 +108,20 @@ func (l *loading) quorum(n *Node) {
 		}
 		n.Bootstrap = append(n.Bootstrap, h)
 	}
-	var ids []string
 	for i, v := range n.Voters {
 		if slices.ContainsFunc(n.Voters[:i], func(o Voter) bool { return o.ID == v.ID }) {
 			l.fault("controller.quorum.voters", "names node %d twice", v.ID)
 		}
+	}
+	if l.readable("process.roles", "node.id", "broker.id") {
+		l.checkQuorum(n)
+	}
+}
+
+// checkQuorum holds the quorum against the node's roles and id.
+func (l *loading) checkQuorum(n *Node) {
+	var ids []string
+	for _, v := range n.Voters {
 		ids = append(ids, strconv.Itoa(int(v.ID)))
 	}
 	voter := slices.ContainsFunc(n.Voters, func(v Voter) bool { return v.ID == n.ID })
@@ -118,7 +133,7 @@ func (l *loading) quorum(n *Node) {
 	case voter && !n.Controller:
 		l.fault("controller.quorum.voters", "has node.id %d as a voter, but process.roles does not make this node a controller", n.ID)
 	}
-	if l.config.Bool("controller.quorum.auto.join.enable") && !n.Controller {
+	if l.readable("controller.quorum.auto.join.enable") && l.config.Bool("controller.quorum.auto.join.enable") && !n.Controller {
 		l.fault("controller.quorum.auto.join.enable", "is only possible when process.roles holds controller")
 	}
 }
@@ -150,6 +165,9 @@ func (l *loading) dirs(n *Node) {
 	if !l.config.Has(key) {
 		key = "log.dir"
 	}
+	if !l.readable("log.dirs", "log.dir") {
+		return
+	}
 	n.LogDirs = l.config.List(key)
 	for i, dir := range n.LogDirs {
 		for _, before := range n.LogDirs[:i] {
@@ -162,7 +180,7 @@ func (l *loading) dirs(n *Node) {
 		n.MetadataDir = n.LogDirs[0]
 	}
 	for _, dir := range l.config.List("cordoned.log.dirs") {
-		if dir != "*" && !slices.Contains(n.LogDirs, dir) {
+		if l.readable("cordoned.log.dirs") && dir != "*" && !slices.Contains(n.LogDirs, dir) {
 			l.fault("cordoned.log.dirs", "%q is not in %s", dir, key)
 		}
 	}

@@ -81,6 +81,22 @@ func (l *loading) listenerList(n *Node, key string) (list []Listener, ok bool) {
 
 // checkListeners holds the sockets against the node's roles.
 func (l *loading) checkListeners(n *Node) {
+	l.checkPorts(n)
+	if l.readable("process.roles") {
+		l.checkRoles(n)
+	}
+	if len(n.ControllerNames) > 0 && n.Protocols[n.ControllerNames[0]] == "" {
+		l.fault("controller.listener.names", "no security protocol is defined for listener %s; add it to listener.security.protocol.map", n.ControllerNames[0])
+	}
+	for _, name := range l.config.List("early.start.listeners") {
+		known := slices.ContainsFunc(n.Listeners, func(x Listener) bool { return x.Name == name })
+		if l.readable("early.start.listeners") && !known && !n.IsControllerListener(name) {
+			l.fault("early.start.listeners", "%s is neither in listeners nor in controller.listener.names", name)
+		}
+	}
+}
+
+func (l *loading) checkPorts(n *Node) {
 	for i, a := range n.Listeners {
 		for _, b := range n.Listeners[:i] {
 			if a.Port == b.Port && a.Port != 0 && !mayShare(a, b) {
@@ -88,6 +104,10 @@ func (l *loading) checkListeners(n *Node) {
 			}
 		}
 	}
+}
+
+// checkRoles wants the listeners that the roles need, and no others.
+func (l *loading) checkRoles(n *Node) {
 	ours := func(x Listener) bool { return n.IsControllerListener(x.Name) }
 	others := func(x Listener) bool { return !ours(x) }
 	switch {
@@ -100,21 +120,12 @@ func (l *loading) checkListeners(n *Node) {
 		i := slices.IndexFunc(n.Listeners, ours)
 		l.fault("listeners", "%s is in controller.listener.names; with process.roles=broker a node does not open controllers' listeners", n.Listeners[i].Name)
 	}
-	if len(n.ControllerNames) > 0 && n.Protocols[n.ControllerNames[0]] == "" {
-		l.fault("controller.listener.names", "no security protocol is defined for listener %s; add it to listener.security.protocol.map", n.ControllerNames[0])
-	}
-	for _, name := range l.config.List("early.start.listeners") {
-		known := slices.ContainsFunc(n.Listeners, func(x Listener) bool { return x.Name == name })
-		if !known && !n.IsControllerListener(name) {
-			l.fault("early.start.listeners", "%s is neither in listeners nor in controller.listener.names", name)
-		}
-	}
 }
 
 // checkAdvertised holds what a broker tells others against what it listens on,
 // and finds the listener between brokers.
 func (l *loading) checkAdvertised(n *Node) {
-	if !n.Broker {
+	if !n.Broker || !l.readable("process.roles") {
 		return
 	}
 	if len(n.Advertised) == 0 {
@@ -130,6 +141,9 @@ func (l *loading) checkAdvertised(n *Node) {
 		}
 	}
 	key := "inter.broker.listener.name"
+	if !l.readable(key, "security.inter.broker.protocol") {
+		return
+	}
 	if n.InterBroker != "" && l.config.Has("security.inter.broker.protocol") {
 		l.fault(key, "is set together with security.inter.broker.protocol; only one of them may be")
 	}

@@ -25,7 +25,7 @@ func crashers(t *testing.T, f func(t *testing.T, d FS, root string, crash func()
 			must(t, DropUnsynced(journal, 0, root))
 			again, err := NewLossy(journal, root)
 			must(t, err)
-			if again.BootID() == l.BootID() {
+			if again.BootID(".") == l.BootID(".") {
 				t.Error("the boot id is that from before the crash")
 			}
 			return again

@@ -33,10 +33,11 @@ const (
 	OpAny = OpChange | OpOpen | OpRead | OpLock
 )
 
-// Errors that a Rule injects. EIO and ENOSPC are those of the system.
+// Errors that a Rule injects. EIO, ENOSPC and EMFILE are those of the system.
 var (
-	ErrIO      error = syscall.EIO
-	ErrNoSpace error = syscall.ENOSPC
+	ErrIO           error = syscall.EIO
+	ErrNoSpace      error = syscall.ENOSPC
+	ErrTooManyFiles error = syscall.EMFILE
 	// ErrStopped answers every operation after StopAfter has struck: the
 	// machine is off.
 	ErrStopped = errors.New("the machine is off")
@@ -230,7 +231,7 @@ func (f *Fault) Lock(name string) (io.Closer, error) {
 func (f *Fault) Space(name string) (total, usable int64, err error) { return f.under.Space(name) }
 
 // BootID is that of the disk below.
-func (f *Fault) BootID() string { return f.under.BootID() }
+func (f *Fault) BootID(name string) string { return f.under.BootID(name) }
 
 // faultFile is a file behind a Fault. It hides the system's file, so that no
 // bytes pass around the rules.

@@ -105,7 +105,7 @@ func (l *Lossy) adopt(folder string) error {
 }
 
 // BootID is that of the journal.
-func (l *Lossy) BootID() string { return l.boot }
+func (l *Lossy) BootID(string) string { return l.boot }
 
 func absolute(name string) string {
 	if abs, err := filepath.Abs(name); err == nil {

@@ -59,7 +59,7 @@ func newFolder(mod time.Time) *node {
 }
 
 // BootID differs from that of the disk this one crashed from.
-func (m *Mem) BootID() string { return m.boot }
+func (m *Mem) BootID(string) string { return m.boot }
 
 func split(name string) []string {
 	clean := strings.Trim(path.Clean(strings.ReplaceAll(name, "\\", "/")), "/")

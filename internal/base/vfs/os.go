@@ -52,8 +52,15 @@ func (OS) SyncDir(name string) error {
 	return err
 }
 
-// BootID is the kernel's id of this start of the machine.
-func (OS) BootID() string { return bootID() }
+// BootID is the kernel's id of this start of the machine with the identity of the
+// mount that a folder lies on. Where it cannot be told it differs at each call.
+func (OS) BootID(name string) string {
+	mount, err := mountID(name)
+	if err != nil {
+		return processBootID()
+	}
+	return bootID() + " " + mount
+}
 
 // Space tells the size and the usable bytes of the volume below name.
 func (OS) Space(name string) (total, usable int64, err error) { return space(name) }

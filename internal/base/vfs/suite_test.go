@@ -214,7 +214,7 @@ func TestWriteFileAtomicReplacesAndLeavesNothingAside(t *testing.T) {
 
 func TestABootIDAndSpaceAreKnown(t *testing.T) {
 	each(t, func(t *testing.T, d FS, root string) {
-		if first, again := d.BootID(), d.BootID(); first == "" || first != again {
+		if first, again := d.BootID("."), d.BootID("."); first == "" || first != again {
 			t.Error("the boot id is empty or changes")
 		}
 		total, usable, err := d.Space(root)

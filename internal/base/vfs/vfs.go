@@ -28,9 +28,10 @@ type FS interface {
 	Lock(name string) (io.Closer, error)
 	// Space tells the size and the usable space of the disk below name, bytes.
 	Space(name string) (total, usable int64, err error)
-	// BootID changes whenever bytes that were written but not synced may have
-	// been lost: at a start of the machine, or a simulated crash.
-	BootID() string
+	// BootID changes whenever bytes in a folder that were written but not synced
+	// may have been lost: at a start of the machine, when its file system is
+	// mounted anew, or at a simulated crash.
+	BootID(name string) string
 }
 
 // File is an open file.

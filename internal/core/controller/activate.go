@@ -19,14 +19,14 @@ func Bootstrap(level image.Level) []Versioned {
 // log gets the bootstrap records; a log that has them gets nothing, unless the
 // former controller left a metadata transaction open.
 func Activate(img *image.Image, soft *Soft, now kafka.Instant, bootstrap []Versioned) Decision[struct{}] {
-	soft.Live.reset(img, now)
 	d := draftOn(img)
+	begin := func() { soft.Live.reset(img, now) }
 	if _, open := img.InTransaction(); open {
 		reason := "Controller failover"
 		d.add(&metarec.AbortTransactionRecord{Reason: &reason})
 	}
 	if img.Stable().Level() != 0 {
-		return piecewise(d, struct{}{})
+		return piecewise(d, struct{}{}).then(begin)
 	}
 	// Whether a log is empty is told by metadata.version alone. A log that
 	// lost it while it holds other things must not begin anew (KAFKA-20839).
@@ -50,7 +50,7 @@ func Activate(img *image.Image, soft *Soft, now kafka.Instant, bootstrap []Versi
 	if transactional {
 		d.add(&metarec.EndTransactionRecord{})
 	}
-	return Decision[struct{}]{Records: d.records, Atomic: !transactional}
+	return Decision[struct{}]{Records: d.records, Atomic: !transactional}.then(begin)
 }
 
 // storedMinInsync makes the cluster's min.insync.replicas part of the log: with

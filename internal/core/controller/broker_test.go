@@ -397,6 +397,7 @@ func TestAfterAFailoverUnfencedBrokersGetANewSession(t *testing.T) {
 	c.now = kafka.Instant(time.Hour)
 	d := Activate(c.img, c.soft, c.now, nil)
 	wrote(t, d.Records)
+	do(c, d)
 	again := registration(2, 1)
 	again.Incarnation = uid(99)
 	do(c, RegisterBroker(c.img, c.soft, c.now, again))

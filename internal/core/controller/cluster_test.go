@@ -65,6 +65,9 @@ func do[T any](c *cluster, d Decision[T]) T {
 		c.t.Fatalf("refused: %v", d.Err)
 	}
 	c.apply(d.Records)
+	if d.Then != nil {
+		d.Then()
+	}
 	return d.Reply
 }
 

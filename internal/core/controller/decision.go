@@ -29,6 +29,19 @@ type Decision[T any] struct {
 	Reply T
 	// Err refuses the request as a whole.
 	Err error
+	// Then changes the soft state, as the records change the image: whoever
+	// takes the decision over calls it once all records are in the log, before
+	// the next decision is made. When they do not get there it must not be
+	// called, for nothing has happened. Nil: no change.
+	Then func()
+}
+
+// then adds the change of the soft state that goes with a decision.
+func (d Decision[T]) then(change func()) Decision[T] {
+	if d.Err == nil {
+		d.Then = change
+	}
+	return d
 }
 
 func refuse[T any](err error) Decision[T] { return Decision[T]{Err: err} }

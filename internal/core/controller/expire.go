@@ -21,12 +21,11 @@ func Expire(img *image.Image, soft *Soft, now kafka.Instant) Decision[Expired] {
 	if !found {
 		return piecewise(d, Expired{Broker: kafka.NoNode})
 	}
-	epoch := soft.Live.beats[id].epoch
-	soft.Live.forget(id)
+	forget := func() { soft.Live.forget(id) }
 	b, ok := img.Broker(id)
-	if !ok || b.Epoch != epoch || b.Fenced {
-		return piecewise(d, Expired{Broker: kafka.NoNode, More: true})
+	if !ok || b.Epoch != soft.Live.beats[id].epoch || b.Fenced {
+		return piecewise(d, Expired{Broker: kafka.NoNode, More: true}).then(forget)
 	}
 	d.fence(soft, b)
-	return piecewise(d, Expired{Broker: id, More: true})
+	return piecewise(d, Expired{Broker: id, More: true}).then(forget)
 }

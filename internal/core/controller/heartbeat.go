@@ -60,14 +60,14 @@ func Heartbeat(img *image.Image, soft *Soft, now kafka.Instant, want Beat) Decis
 	if img.Level().HasDirectories() {
 		d.loseDirs(soft, b, want.OfflineDirs)
 	}
-	next := soft.nextState(img, b, known, now, want, &reply)
-	d.moveTo(soft, b, known, next)
+	next := soft.nextState(img, b, &known, now, want, &reply)
+	d.moveTo(soft, b, &known, next)
 	if img.Level() >= image.LevelCordonedDirs && want.Cordoned != nil {
 		d.cordon(b, want.Cordoned)
 	}
 	reply.Fenced = next == fenced || next == shutDownNow
 	reply.ShutDown = next == shutDownNow
-	return piecewise(d, reply)
+	return piecewise(d, reply).then(func() { soft.Live.note(b.ID, known) })
 }
 
 func (k *beat) state(b *image.Broker) brokerState {
@@ -114,7 +114,7 @@ func (s *Soft) nextState(img *image.Image, b *image.Broker, known *beat, now kaf
 	return unfenced
 }
 
-// moveTo writes what a change of state needs.
+// moveTo writes what a change of state needs, and notes it in known.
 func (d *draft) moveTo(soft *Soft, b *image.Broker, known *beat, next brokerState) {
 	current := known.state(b)
 	if current == next {

@@ -11,7 +11,7 @@ import (
 
 // Liveness remembers the heartbeats of brokers.
 type Liveness struct {
-	beats map[kafka.NodeID]*beat
+	beats map[kafka.NodeID]beat
 }
 
 // beat is what is known of one incarnation of a broker.
@@ -30,15 +30,16 @@ type beat struct {
 	heldSince kafka.Instant
 }
 
-// of finds or begins the memory of a broker's incarnation.
-func (l *Liveness) of(b *image.Broker, now kafka.Instant) *beat {
-	known, ok := l.beats[b.ID]
-	if !ok || known.epoch != b.Epoch {
-		known = &beat{epoch: b.Epoch, contact: now, offset: kafka.NoOffset, shutdownAt: kafka.NoOffset, heldSince: kafka.Never}
-		l.beats[b.ID] = known
+// of is what is known of a broker's incarnation, or the beginning of it.
+func (l *Liveness) of(b *image.Broker, now kafka.Instant) beat {
+	if known, ok := l.beats[b.ID]; ok && known.epoch == b.Epoch {
+		return known
 	}
-	return known
+	return beat{epoch: b.Epoch, contact: now, offset: kafka.NoOffset, shutdownAt: kafka.NoOffset, heldSince: kafka.Never}
 }
+
+// note replaces what is known of a broker.
+func (l *Liveness) note(id kafka.NodeID, known beat) { l.beats[id] = known }
 
 // forget drops what is known of a broker.
 func (l *Liveness) forget(id kafka.NodeID) { delete(l.beats, id) }
@@ -49,7 +50,7 @@ func (l *Liveness) reset(img *image.Image, now kafka.Instant) {
 	clear(l.beats)
 	for _, b := range img.Brokers().All() {
 		if !b.Fenced {
-			l.of(b, now)
+			l.note(b.ID, l.of(b, now))
 		}
 	}
 }

@@ -48,15 +48,13 @@ func RegisterBroker(img *image.Image, soft *Soft, now kafka.Instant, want Regist
 	epoch := kafka.BrokerEpoch(d.nextOffset())
 	old, known := img.Broker(want.Broker)
 	r := registrationRecord(want)
+	amends := known && old.Incarnation == want.Incarnation
 	switch {
-	case known && old.Incarnation == want.Incarnation:
+	case amends:
 		epoch = old.Epoch
 		r.Fenced, r.InControlledShutdown = old.Fenced, old.ShuttingDown
 	case known:
-		soft.Live.forget(want.Broker)
 		d.cleanUp(soft, old, want.PreviousEpoch)
-	default:
-		soft.Live.forget(want.Broker)
 	}
 	if known {
 		d.placeInOnlyDir(old, want.Dirs)
@@ -66,7 +64,11 @@ func RegisterBroker(img *image.Image, soft *Soft, now kafka.Instant, want Regist
 		r.LogDirs = nil
 	}
 	d.addAt(r, d.level().RegisterBroker())
-	return piecewise(d, Registered{Epoch: epoch})
+	return piecewise(d, Registered{Epoch: epoch}).then(func() {
+		if !amends {
+			soft.Live.forget(want.Broker)
+		}
+	})
 }
 
 // cleanUp takes the former incarnation out of the ISRs and, if it did not shut

@@ -65,7 +65,8 @@ func (s *Settings) voters() []kafka.NodeID {
 // Soft is what the active controller has beside the image: its settings, its
 // source of chance and what it remembers of heartbeats. It is not in the log;
 // a new active controller begins anew with Activate. It belongs to whoever
-// runs the decisions, one at a time.
+// runs the decisions, one at a time. Decisions only read it (and draw from
+// Rand); what they change they leave to Decision.Then.
 type Soft struct {
 	*Settings
 	Rand *rand.Rand
@@ -74,7 +75,7 @@ type Soft struct {
 
 // NewSoft makes the soft state of a controller that becomes active.
 func NewSoft(settings *Settings, random *rand.Rand) *Soft {
-	return &Soft{Settings: settings, Rand: random, Live: Liveness{beats: map[kafka.NodeID]*beat{}}}
+	return &Soft{Settings: settings, Rand: random, Live: Liveness{beats: map[kafka.NodeID]beat{}}}
 }
 
 // newID draws an id that is not reserved and whose text does not begin with a

@@ -17,9 +17,5 @@ func UnregisterBroker(img *image.Image, soft *Soft, id kafka.NodeID) Decision[st
 	d := draftOn(img)
 	d.leaveUnclean(soft, id)
 	d.add(&metarec.UnregisterBrokerRecord{BrokerId: int32(id), BrokerEpoch: int64(b.Epoch)})
-	decided := bounded(piecewise(d, struct{}{}))
-	if decided.Err == nil {
-		soft.Live.forget(id)
-	}
-	return decided
+	return bounded(piecewise(d, struct{}{})).then(func() { soft.Live.forget(id) })
 }

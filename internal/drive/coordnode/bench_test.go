@@ -17,7 +17,8 @@ func benchGroups(partitions int) (*Groups, *memLog) {
 	log := newMemLog()
 	n := New(Config{
 		Log: log, Group: group.Defaults(), Partitions: func() int32 { return int32(partitions) },
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		TopicExists: func(string) bool { return true },
+		Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	for p := range partitions {
 		log.elect(kafka.PartitionID(p), 1)

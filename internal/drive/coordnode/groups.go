@@ -22,7 +22,11 @@ type Config struct {
 	// Partitions is the number of partitions of __consumer_offsets, 0 while
 	// the topic does not exist.
 	Partitions func() int32
-	Codec      batch.Codec // offsets.topic.compression.codec
+	// TopicExists tells whether the metadata that the elections follow has a
+	// topic of that name: offsets of others are dropped after a load. It must
+	// not block.
+	TopicExists func(name string) bool
+	Codec       batch.Codec // offsets.topic.compression.codec
 	// Controller and Topic create __consumer_offsets when it is first needed.
 	Controller Controller
 	Topic      Topic
@@ -175,7 +179,7 @@ func (n *Groups) List(done func([]group.Listed, kerr.Code)) {
 // TopicsDeleted says that topics are gone: their committed offsets go too.
 func (n *Groups) TopicsDeleted(topics []string) {
 	for _, p := range n.partitions() {
-		p.post(group.TopicsDeleted{Topics: topics})
+		p.topicsDeleted(topics)
 	}
 }
 

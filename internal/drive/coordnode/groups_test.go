@@ -19,14 +19,17 @@ type rig struct {
 	t   *testing.T
 	log *memLog
 	n   *Groups
+	// gone are the topics that metadata does not have.
+	gone map[string]bool
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, log: newMemLog()}
+	r := &rig{t: t, log: newMemLog(), gone: map[string]bool{}}
 	cfg := group.Defaults()
 	r.n = New(Config{
 		Log: r.log, Group: cfg, Partitions: func() int32 { return 1 },
-		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		TopicExists: func(name string) bool { return !r.gone[name] },
+		Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	return r
 }

@@ -3,6 +3,7 @@ package coordnode
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/batch"
@@ -19,6 +20,10 @@ func (p *partition) load() {
 	defer p.node.work.Done()
 	began := time.Now()
 	records, err := p.replay()
+	var topics []string
+	if err == nil {
+		topics = p.shard.Topics()
+	}
 	p.mu.Lock()
 	switch {
 	case p.state == closing:
@@ -34,12 +39,28 @@ func (p *partition) load() {
 	}
 	p.state = active
 	p.mail = append(p.mail, group.Loaded{})
+	if gone := p.gone(topics); len(gone) > 0 {
+		p.mail = append(p.mail, group.TopicsDeleted{Topics: gone})
+	}
+	p.deleted = nil
 	p.wake()
 	p.mu.Unlock()
 	p.node.metrics.Load.Saw(time.Since(began))
 	if records > 0 {
 		p.node.cfg.Logger.Info("group coordinator loaded", "partition", int32(p.id), "epoch", int32(p.epoch), "records", records, slog.Duration("took", time.Since(began)))
 	}
+}
+
+// gone picks the topics that were deleted while the log was loaded, perhaps to
+// be made again, and those that metadata does not have: whoever led before may
+// have ended between their deletion and the tombstones. A commit names a topic
+// that its coordinator's metadata has, and ours, which made us the leader, is no
+// older than that of any coordinator before us. mu is held.
+func (p *partition) gone(topics []string) []string {
+	return slices.DeleteFunc(topics, func(topic string) bool {
+		_, deleted := p.deleted[topic]
+		return !deleted && p.node.cfg.TopicExists(topic)
+	})
 }
 
 // replay feeds the whole log to the shard.

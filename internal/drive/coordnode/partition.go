@@ -16,6 +16,9 @@ const (
 	// maxBacklog is how many bytes of records may wait to be appended. Beyond
 	// it commits have COORDINATOR_NOT_AVAILABLE, until the followers catch up.
 	maxBacklog = 16 << 20
+	// maxDeleted is how many deleted topics a partition that is loading keeps in
+	// mind. Of more, those go that metadata still lacks at the end of the load.
+	maxDeleted = 10_000
 	// keptMail is how much room an emptied mailbox keeps for the next events.
 	keptMail = 256
 )
@@ -31,8 +34,9 @@ type partition struct {
 	landing []landed // appends that have ended, in order
 	working bool     // a goroutine works off the mailbox
 	state   phase
-	backlog int          // bytes of records that are not handed to the log yet
-	groups  group.Census // of the last look at a shard at rest
+	backlog int                 // bytes of records that are not handed to the log yet
+	deleted map[string]struct{} // topics that were deleted while loading, maxDeleted at most
+	groups  group.Census        // of the last look at a shard at rest
 
 	// What follows belongs to the goroutine that works.
 	shard *group.Shard
@@ -108,6 +112,25 @@ func (p *partition) post(ev group.Event) {
 	if p.state == active {
 		p.mail = append(p.mail, ev)
 		p.wake()
+	}
+}
+
+// topicsDeleted hands over that topics are gone, at the end of the load if that
+// is under way: a topic may be there again by then, as another one.
+func (p *partition) topicsDeleted(topics []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch p.state {
+	case active:
+		p.mail = append(p.mail, group.TopicsDeleted{Topics: topics})
+		p.wake()
+	case loading:
+		if p.deleted == nil {
+			p.deleted = make(map[string]struct{}, len(topics))
+		}
+		for _, topic := range topics[:min(len(topics), maxDeleted-len(p.deleted))] {
+			p.deleted[topic] = struct{}{}
+		}
 	}
 }
 

@@ -87,23 +87,25 @@ func (n *Node) sessionCheck() time.Duration {
 // expire fences a broker whose session ended.
 func (d *duties) expire() time.Duration {
 	again := d.node.sessionCheck()
-	Submit(d.node, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Expired] {
+	submit(d.node, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Expired] {
 		decided := controller.Expire(img, soft, now)
 		if decided.Reply.More {
 			again = againSoon
 		}
-		if b := decided.Reply.Broker; b != kafka.NoNode {
-			d.node.cfg.Log.Warn("broker is fenced: no heartbeat in time", "broker", b, "timeout", soft.SessionTimeout)
-		}
 		return decided
-	}, func(controller.Expired, error) {})
+	}, func(found controller.Expired, err error) {
+		if err == nil && found.Broker != kafka.NoNode {
+			d.node.cfg.Log.Warn("broker is fenced: no heartbeat in time",
+				"broker", found.Broker, "timeout", d.node.cfg.Settings.SessionTimeout)
+		}
+	})
 	return again
 }
 
 // noOp shows followers that the quorum is alive when nothing else was written.
 func (d *duties) noOp() time.Duration {
 	if d.node.cfg.Quorum.LogEnd() == d.written {
-		Submit(d.node, func(kafka.Instant, *image.Image, *controller.Soft) controller.Decision[struct{}] {
+		submit(d.node, func(kafka.Instant, *image.Image, *controller.Soft) controller.Decision[struct{}] {
 			return controller.Decision[struct{}]{Records: []controller.Versioned{{Message: metarec.NewNoOpRecord()}}}
 		}, func(struct{}, error) {})
 	}
@@ -123,7 +125,7 @@ func (d *duties) electUnclean() time.Duration {
 
 func (d *duties) elect(interval time.Duration, decide func(*image.Image, *controller.Soft) controller.Decision[controller.Balanced]) time.Duration {
 	again := interval
-	Submit(d.node, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Balanced] {
+	submit(d.node, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Balanced] {
 		decided := decide(img, soft)
 		if decided.Reply.More {
 			again = againSoon

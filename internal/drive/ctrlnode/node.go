@@ -5,10 +5,11 @@
 package ctrlnode
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -44,8 +45,11 @@ type Config struct {
 	BalanceInterval time.Duration
 	// UncleanInterval is unclean.leader.election.interval.ms.
 	UncleanInterval time.Duration
-	Seed            uint64
-	Log             *slog.Logger
+	// Fault is told why this node can never be the active controller, such as
+	// damaged metadata. The node must stop. It must not wait for the controller.
+	Fault func(error)
+	Seed  uint64
+	Log   *slog.Logger
 }
 
 // Node is this node's controller, active or standing by.
@@ -58,9 +62,12 @@ type Node struct {
 	// use it.
 	soft *controller.Soft
 
-	// duties is who sees to periodic work while we are active. Only the view's
-	// goroutine changes it.
-	duties *duties
+	// mu lets Leader and Stop exclude each other: the view's goroutine may be
+	// making the controller active while the node stops. It is taken before the
+	// runner's.
+	mu      sync.Mutex
+	stopped bool    // for good
+	duties  *duties // who sees to periodic work while we are active
 }
 
 // New makes a controller that stands by.
@@ -100,10 +107,12 @@ func (n *Node) now() kafka.Instant { return kafka.Instant(time.Since(n.origin)) 
 // Leader makes the controller active or stand by. The view calls it in order
 // with the commits; latest holds all that is committed.
 func (n *Node) Leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Image) {
-	if n.duties != nil {
-		n.duties.stop()
-		n.duties = nil
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.stopped {
+		return
 	}
+	n.endDuties()
 	if leader != n.cfg.Self {
 		n.runner.Renounce(kerr.Errorf(kerr.NotController, "the active controller is %d", leader))
 		return
@@ -119,12 +128,19 @@ func (n *Node) Leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Imag
 // activate writes what a new active controller begins with. Nothing else has
 // been decided in this epoch yet.
 func (n *Node) activate(epoch kafka.Epoch) {
-	Submit(n, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
+	submit(n, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
 		return controller.Activate(img, soft, now, n.cfg.Bootstrap)
 	}, func(_ struct{}, err error) {
-		if err != nil && !errors.Is(err, kerr.NotController) {
-			n.cfg.Log.Error("activation failed", "epoch", epoch, "err", err)
+		switch {
+		case err == nil, errors.Is(err, kerr.NotController):
+		case errors.Is(err, kerr.RequestTimedOut):
+			// The log takes no more for the moment: another try, by whoever.
+			n.cfg.Log.Warn("activation failed", "epoch", epoch, "err", err)
 			n.cfg.Quorum.Resign(epoch)
+		default:
+			// It will not go better in the next epoch, and an only voter would
+			// elect itself for ever.
+			n.cfg.Fault(fmt.Errorf("the controller cannot become active: %w", err))
 		}
 	})
 }
@@ -132,43 +148,50 @@ func (n *Node) activate(epoch kafka.Epoch) {
 // Applied answers what waited for the commit of records below end.
 func (n *Node) Applied(end kafka.Offset) { n.runner.Applied(end) }
 
-// Stop ends the periodic work and fails what waits.
+// Stop ends the periodic work and fails what waits. Afterwards the controller
+// does not become active again, whatever Leader is told.
 func (n *Node) Stop() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.stopped = true
+	n.endDuties()
+	n.runner.Renounce(kerr.Errorf(kerr.NotController, "this controller is stopping"))
+}
+
+// endDuties is called with mu held.
+func (n *Node) endDuties() {
 	if n.duties != nil {
 		n.duties.stop()
 		n.duties = nil
 	}
-	n.runner.Renounce(kerr.Errorf(kerr.NotController, "this controller is stopping"))
 }
 
 // Decide is a decision of core/controller with its request bound.
 type Decide[T any] func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[T]
 
-// Submit decides at once and calls done when the reply may be sent. done must
-// not block.
-func Submit[T any](n *Node, decide Decide[T], done func(T, error)) {
+// Submit decides at once and calls done when the reply may be sent, once and
+// from any goroutine; done must not block. When that takes longer than timeout,
+// as when the disk stalls, done gets REQUEST_TIMED_OUT: the outcome is unknown
+// then, and nobody hears of a commit that comes later.
+func Submit[T any](n *Node, timeout time.Duration, decide Decide[T], done func(T, error)) {
+	var once sync.Once
+	answer := func(reply T, err error) { once.Do(func() { done(reply, err) }) }
+	late := time.AfterFunc(timeout, func() {
+		var none T
+		answer(none, kerr.Errorf(kerr.RequestTimedOut, "not committed within %v; the outcome is unknown", timeout))
+	})
+	submit(n, decide, func(reply T, err error) {
+		late.Stop()
+		answer(reply, err)
+	})
+}
+
+// submit is Submit for those who can wait.
+func submit[T any](n *Node, decide Decide[T], done func(T, error)) {
 	var reply T
 	n.runner.Do(func(img *image.Image, _ kafka.Offset) (statelog.Change[controller.Versioned], error) {
 		d := decide(n.now(), img, n.soft)
 		reply = d.Reply
-		return statelog.Change[controller.Versioned]{Records: d.Records, Atomic: d.Atomic}, d.Err
+		return statelog.Change[controller.Versioned]{Records: d.Records, Atomic: d.Atomic, Then: d.Then}, d.Err
 	}, func(err error) { done(reply, err) })
-}
-
-// Do submits a decision and waits for its reply. When ctx ends first the
-// outcome is unknown and the error is REQUEST_TIMED_OUT.
-func Do[T any](ctx context.Context, n *Node, decide Decide[T]) (T, error) {
-	type result struct {
-		reply T
-		err   error
-	}
-	done := make(chan result, 1)
-	Submit(n, decide, func(reply T, err error) { done <- result{reply, err} })
-	select {
-	case r := <-done:
-		return r.reply, r.err
-	case <-ctx.Done():
-		var none T
-		return none, kerr.Errorf(kerr.RequestTimedOut, "not committed in time; the outcome is unknown")
-	}
 }

@@ -29,11 +29,18 @@ type quorumOfOne struct {
 	resigned []kafka.Epoch
 	img      *image.Image
 	node     *Node
+	refuse   []error // what the next appends answer
+	faults   []error
 }
 
 func (q *quorumOfOne) Append(_ kafka.Epoch, framed [][]byte) (kafka.Offset, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if len(q.refuse) > 0 {
+		err := q.refuse[0]
+		q.refuse = q.refuse[1:]
+		return 0, err
+	}
 	q.pending = append(q.pending, framed...)
 	q.end += kafka.Offset(len(framed))
 	return q.end, nil
@@ -81,13 +88,20 @@ func (q *quorumOfOne) written() []string {
 	return slices.Clone(q.names)
 }
 
+// anyKeys knows no configuration key.
+type anyKeys struct{}
+
+func (anyKeys) Check(image.Resource, map[string]string) error  { return nil }
+func (anyKeys) List(image.ResourceType, string) (string, bool) { return "", false }
+
 func standby(t *testing.T, idle time.Duration) *quorumOfOne {
 	t.Helper()
 	q := &quorumOfOne{t: t, img: image.Empty()}
 	q.node = New(Config{
 		Self: 1, Quorum: q, Bootstrap: controller.Bootstrap(image.LatestLevel), IdleInterval: idle, Log: slog.New(slog.DiscardHandler),
+		Fault: func(err error) { q.faults = append(q.faults, err) },
 		Settings: &controller.Settings{
-			Node: 1, ClusterID: "c", SessionTimeout: 9 * time.Second, DefaultPartitions: 1, DefaultReplication: 1,
+			Node: 1, ClusterID: "c", SessionTimeout: 9 * time.Second, DefaultPartitions: 1, DefaultReplication: 1, Keys: anyKeys{},
 			Supported: []image.VersionRange{{Name: image.MetadataVersion, Min: int16(image.MinLevel), Max: int16(image.LatestLevel)}},
 		},
 	})
@@ -128,13 +142,16 @@ func TestOnlyTheActiveControllerDecides(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := standby(t, 0)
 		defer q.node.Stop()
-		if _, err := Do(t.Context(), q.node, registerBroker()); !errors.Is(err, kerr.NotController) {
-			t.Errorf("standing by: %v", err)
+		answered := make(chan error, 1)
+		ask := func() {
+			Submit(q.node, time.Hour, registerBroker(), func(_ controller.Registered, err error) { answered <- err })
+		}
+		if ask(); !errors.Is(<-answered, kerr.NotController) {
+			t.Error("decided while standing by")
 		}
 		q.lead(1)
 		q.commit()
-		answered := make(chan error, 1)
-		Submit(q.node, registerBroker(), func(_ controller.Registered, err error) { answered <- err })
+		ask()
 		q.node.Leader(2, 2, q.img)
 		if err := <-answered; !errors.Is(err, kerr.NotController) {
 			t.Errorf("leadership lost before the commit: %v", err)
@@ -142,18 +159,140 @@ func TestOnlyTheActiveControllerDecides(t *testing.T) {
 	})
 }
 
+// "the outcome is unknown then, and nobody hears of a commit that comes later."
 func TestAReplyThatDoesNotComeInTimeIsUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := standby(t, 0)
 		defer q.node.Stop()
 		q.lead(1)
 		q.commit()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if _, err := Do(ctx, q.node, registerBroker()); !errors.Is(err, kerr.RequestTimedOut) {
-			t.Errorf("answered %v", err)
+		var answers []error
+		begun := time.Now()
+		answered := make(chan struct{}, 2)
+		Submit(q.node, time.Second, registerBroker(), func(_ controller.Registered, err error) {
+			answers = append(answers, err)
+			answered <- struct{}{}
+		})
+		<-answered
+		if took := time.Since(begun); len(answers) != 1 || !errors.Is(answers[0], kerr.RequestTimedOut) || took != time.Second {
+			t.Errorf("answered %v after %v", answers, took)
+		}
+		q.commit()
+		if _, ok := q.img.Broker(7); !ok || len(answers) != 1 {
+			t.Errorf("after the late commit: registered %v, answers %v", ok, answers)
 		}
 	})
+}
+
+// A broker that could not be fenced because the log was too busy is found again.
+func TestALogThatIsTooBusyLosesNoSilentBroker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 0)
+		defer q.node.Stop()
+		q.lead(1)
+		q.commit()
+		q.running(t)
+		q.mu.Lock()
+		q.refuse = []error{kerr.RequestTimedOut}
+		q.mu.Unlock()
+		time.Sleep(12 * time.Second)
+		q.commit()
+		if b, _ := q.img.Broker(7); !b.Fenced || len(q.refuse) != 0 {
+			t.Errorf("fenced %v after a refusal of the log, %d refusals left", b.Fenced, len(q.refuse))
+		}
+	})
+}
+
+// A wish to leave that the log refused is heard when it is repeated: the
+// leaderships are moved first.
+func TestALogThatIsTooBusyLosesNoWishToLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 0)
+		defer q.node.Stop()
+		q.lead(1)
+		q.commit()
+		q.running(t)
+		b, _ := q.img.Broker(7)
+		submit(q.node, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.CreatedTopic] {
+			return controller.CreateTopics(img, soft, controller.TopicsToCreate{Topics: []controller.NewTopic{{Name: "a", Partitions: 1, Replication: 1}}})
+		}, func([]controller.CreatedTopic, error) {})
+		q.commit()
+		q.refuse = []error{kerr.RequestTimedOut}
+		for range 2 {
+			submit(q.node, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
+				return controller.Heartbeat(img, soft, now, controller.Beat{Broker: 7, Epoch: b.Epoch, MetadataOffset: 1 << 40, WantShutDown: true})
+			}, func(controller.Beaten, error) {})
+		}
+		q.commit()
+		if b, _ := q.img.Broker(7); !b.ShuttingDown {
+			t.Error("the second wish to leave was taken for a repetition of one that was never written")
+		}
+	})
+}
+
+// running registers broker 7 and unfences it.
+func (q *quorumOfOne) running(t *testing.T) {
+	t.Helper()
+	submit(q.node, registerBroker(), func(controller.Registered, error) {})
+	q.commit()
+	b, ok := q.img.Broker(7)
+	if !ok {
+		t.Fatal("not registered")
+	}
+	submit(q.node, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
+		return controller.Heartbeat(img, soft, now, controller.Beat{Broker: 7, Epoch: b.Epoch, MetadataOffset: 1 << 40})
+	}, func(controller.Beaten, error) {})
+	q.commit()
+	if b, _ := q.img.Broker(7); b.Fenced {
+		t.Fatal("not unfenced")
+	}
+}
+
+// An activation that cannot go better in another epoch is no reason to resign:
+// an only voter would elect itself for ever.
+func TestAnActivationThatCanNeverSucceedIsAFault(t *testing.T) {
+	f := func(what string, arrange func(*quorumOfOne), faults, resigned int) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			q := standby(t, 0)
+			defer q.node.Stop()
+			arrange(q)
+			q.lead(1)
+			if len(q.faults) != faults || len(q.resigned) != resigned {
+				t.Errorf("%s: faults %v, resigned %v", what, q.faults, q.resigned)
+			}
+		})
+	}
+	f("unknown level", func(q *quorumOfOne) { q.node.cfg.Bootstrap = controller.Bootstrap(99) }, 1, 0)
+	f("damaged metadata", func(q *quorumOfOne) {
+		img, _, err := image.Apply(image.Empty(), []metarec.Message{&metarec.TopicRecord{Name: "a", TopicId: kafka.UUID{1, 15: 9}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.img = img
+	}, 1, 0)
+	f("too busy", func(q *quorumOfOne) { q.refuse = []error{kerr.RequestTimedOut} }, 0, 1)
+	f("not the leader any more", func(q *quorumOfOne) { q.refuse = []error{kerr.NotController} }, 0, 0)
+	f("nothing wrong", func(*quorumOfOne) {}, 0, 0)
+}
+
+// The view's goroutine may tell of a leader while the node stops. Whichever
+// comes first, no duty is left; the bubble would not end with one.
+func TestStopAndLeaderMayMeet(t *testing.T) {
+	for range 50 {
+		synctest.Test(t, func(t *testing.T) {
+			q := standby(t, time.Second)
+			q.lead(1)
+			var both sync.WaitGroup
+			both.Go(func() { q.lead(2) })
+			both.Go(q.node.Stop)
+			both.Wait()
+			q.lead(3)
+			if q.node.Active() {
+				t.Error("active after Stop")
+			}
+		})
+	}
 }
 
 func TestABrokerThatFallsSilentIsFencedAndANoOpShowsLife(t *testing.T) {
@@ -162,19 +301,7 @@ func TestABrokerThatFallsSilentIsFencedAndANoOpShowsLife(t *testing.T) {
 		defer q.node.Stop()
 		q.lead(1)
 		q.commit()
-		Submit(q.node, registerBroker(), func(controller.Registered, error) {})
-		q.commit()
-		b, ok := q.img.Broker(7)
-		if !ok {
-			t.Fatal("not registered")
-		}
-		Submit(q.node, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
-			return controller.Heartbeat(img, soft, now, controller.Beat{Broker: 7, Epoch: b.Epoch, MetadataOffset: 1 << 40})
-		}, func(controller.Beaten, error) {})
-		q.commit()
-		if b, _ := q.img.Broker(7); b.Fenced {
-			t.Fatal("not unfenced")
-		}
+		q.running(t)
 		time.Sleep(12 * time.Second)
 		q.commit()
 		if b, _ := q.img.Broker(7); !b.Fenced {

@@ -26,9 +26,13 @@ type SnapshotWriter interface {
 	Close() error
 }
 
-// maxSnapshotBatch is the number of records in a batch of a snapshot, as in
-// Apache Kafka.
-const maxSnapshotBatch = 1024
+// A batch of a snapshot has at most as many records as in Apache Kafka, and at
+// most so many bytes of them unless one record alone is larger: the log takes
+// batches of 8 MiB.
+const (
+	maxSnapshotBatch = 1024
+	maxSnapshotBytes = 1 << 20
+)
 
 // snapshotter keeps count of what was committed since the last snapshot.
 type snapshotter struct {
@@ -86,32 +90,48 @@ func (v *View) write(img *image.Image) error {
 		return err // nil: there is one at this offset already
 	}
 	defer w.Close()
-	var batch [][]byte
-	flush := func() error {
-		if len(batch) == 0 {
-			return nil
-		}
-		err := w.Append(batch)
-		batch = batch[:0]
-		return err
-	}
+	batch := cutter{to: w}
 	var lost []string
 	for m, version := range img.Records(func(what string) { lost = append(lost, what) }) {
 		framed, err := metarec.AppendMetadata(nil, m, version)
 		if err != nil {
 			return err
 		}
-		if batch = append(batch, framed); len(batch) == maxSnapshotBatch {
-			if err := flush(); err != nil {
-				return err
-			}
+		if err := batch.add(framed); err != nil {
+			return err
 		}
 	}
 	if len(lost) > 0 {
 		return fmt.Errorf("metadata.version %v cannot hold %d things, the first: %s", img.Level(), len(lost), lost[0])
 	}
-	if err := flush(); err != nil {
+	if err := batch.flush(); err != nil {
 		return err
 	}
 	return w.Freeze()
+}
+
+// cutter cuts the records of a snapshot into batches.
+type cutter struct {
+	to    SnapshotWriter
+	batch [][]byte
+	bytes int
+}
+
+func (c *cutter) add(framed []byte) error {
+	if len(c.batch) == maxSnapshotBatch || c.bytes+len(framed) > maxSnapshotBytes {
+		if err := c.flush(); err != nil {
+			return err
+		}
+	}
+	c.batch, c.bytes = append(c.batch, framed), c.bytes+len(framed)
+	return nil
+}
+
+func (c *cutter) flush() error {
+	if len(c.batch) == 0 {
+		return nil
+	}
+	err := c.to.Append(c.batch)
+	c.batch, c.bytes = c.batch[:0], 0
+	return err
 }

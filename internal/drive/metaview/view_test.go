@@ -203,6 +203,37 @@ func TestASnapshotIsWrittenAfterTheIntervalIfSomethingWasCommitted(t *testing.T)
 	})
 }
 
+// "at most so many bytes of them unless one record alone is larger": the quorum
+// refuses batches above 8 MiB.
+func TestASnapshotOfLargeRecordsIsCutByBytes(t *testing.T) {
+	f := func(sizes []int, want ...int) {
+		t.Helper()
+		var to snapshotLog
+		c := cutter{to: &to}
+		for _, n := range sizes {
+			if err := c.add(make([]byte, n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := c.flush(); err != nil {
+			t.Fatal(err)
+		}
+		var got []int
+		for _, b := range to.batches {
+			got = append(got, len(b))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("batches of %v records, want %v", got, want)
+		}
+	}
+	const kib = 1 << 10
+	f(nil)
+	f([]int{600 * kib, 424 * kib, 1}, 2, 1)
+	f([]int{600 * kib, 600 * kib, 600 * kib}, 1, 1, 1)
+	f([]int{1, 3000 * kib, 1}, 1, 1, 1)
+	f(make([]int, maxSnapshotBatch+1), maxSnapshotBatch, 1)
+}
+
 func TestASnapshotWaitsForTheEndOfATransaction(t *testing.T) {
 	g, s := &ground{high: 1}, &seen{}
 	v := newTestView(g, s, SnapshotPolicy{Bytes: 1})

@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -37,4 +38,9 @@ type LogOptions struct {
 	Dir          string
 	SegmentBytes int
 	SegmentAge   time.Duration
+	// Promised: others may rely on what this node has synced, as they do on a
+	// voter.
+	Promised bool
+	// Log gets what was found and repaired; nil discards.
+	Log *slog.Logger
 }

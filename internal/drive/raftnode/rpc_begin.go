@@ -11,16 +11,13 @@ import (
 
 func (w translator) receiveBegin(r *kmsg.BeginQuorumEpochRequest) (raft.Body, kmsg.Response) {
 	resp := r.ResponseKind().(*kmsg.BeginQuorumEpochResponse)
-	switch {
-	case !w.sameCluster(r.ClusterID):
-		resp.ErrorCode = int16(kerr.InconsistentClusterId)
-		return nil, resp
-	case len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 ||
-		!isMetadata(r.Topics[0].Topic, r.Topics[0].Partitions[0].Partition):
-		resp.ErrorCode = int16(kerr.InvalidRequest)
+	t, p := only(r.Topics, func(t kmsg.BeginQuorumEpochRequestTopic) []kmsg.BeginQuorumEpochRequestTopicPartition {
+		return t.Partitions
+	})
+	code := w.addressed(r.ClusterID, t.Topic, p.Partition)
+	if resp.ErrorCode = int16(code); code != kerr.None {
 		return nil, resp
 	}
-	p := r.Topics[0].Partitions[0]
 	b := raft.BeginRequest{Voter: raft.NoVote, Leader: kafka.NodeID(p.LeaderID), Epoch: kafka.Epoch(p.LeaderEpoch)}
 	if r.Version >= 1 {
 		if r.VoterID >= 0 {
@@ -68,10 +65,12 @@ func (w translator) readBegin(r *kmsg.BeginQuorumEpochResponse) (raft.Body, kerr
 	if r.ErrorCode != 0 {
 		return nil, kerr.Code(r.ErrorCode)
 	}
-	if len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 {
+	t, p := only(r.Topics, func(t kmsg.BeginQuorumEpochResponseTopic) []kmsg.BeginQuorumEpochResponseTopicPartition {
+		return t.Partitions
+	})
+	if !isMetadata(t.Topic, p.Partition) {
 		return nil, kerr.InvalidRequest
 	}
-	p := r.Topics[0].Partitions[0]
 	hint := w.hint(p.LeaderID, p.LeaderEpoch)
 	for _, e := range r.NodeEndpoints {
 		hint.add(e.NodeID, e.Host, e.Port)

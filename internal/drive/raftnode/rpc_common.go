@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/raft"
 )
 
@@ -21,6 +22,31 @@ func (w translator) sameCluster(id *string) bool { return id == nil || *id == w.
 
 func isMetadata(topic string, partition int32) bool {
 	return topic == kafka.MetadataTopic && partition == 0
+}
+
+// only gives the one topic and partition that a message of the quorum is about.
+// A message with another number of them gives empty ones, which name nothing.
+func only[T, P any](topics []T, partitions func(T) []P) (topic T, partition P) {
+	if len(topics) != 1 {
+		return topic, partition
+	}
+	all := partitions(topics[0])
+	if len(all) != 1 {
+		return topic, partition
+	}
+	return topics[0], all[0]
+}
+
+// addressed tells whether a request is meant for our cluster and asks for the
+// metadata log, or the error of the whole request.
+func (w translator) addressed(cluster *string, topic string, partition int32) kerr.Code {
+	switch {
+	case !w.sameCluster(cluster):
+		return kerr.InconsistentClusterId
+	case !isMetadata(topic, partition):
+		return kerr.InvalidRequest
+	}
+	return kerr.None
 }
 
 // upper is how listener names are kept.

@@ -11,16 +11,13 @@ import (
 
 func (w translator) receiveEnd(r *kmsg.EndQuorumEpochRequest) (raft.Body, kmsg.Response) {
 	resp := r.ResponseKind().(*kmsg.EndQuorumEpochResponse)
-	switch {
-	case !w.sameCluster(r.ClusterID):
-		resp.ErrorCode = int16(kerr.InconsistentClusterId)
-		return nil, resp
-	case len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 ||
-		!isMetadata(r.Topics[0].Topic, r.Topics[0].Partitions[0].Partition):
-		resp.ErrorCode = int16(kerr.InvalidRequest)
+	t, p := only(r.Topics, func(t kmsg.EndQuorumEpochRequestTopic) []kmsg.EndQuorumEpochRequestTopicPartition {
+		return t.Partitions
+	})
+	code := w.addressed(r.ClusterID, t.Topic, p.Partition)
+	if resp.ErrorCode = int16(code); code != kerr.None {
 		return nil, resp
 	}
-	p := r.Topics[0].Partitions[0]
 	e := raft.EndRequest{Leader: kafka.NodeID(p.LeaderID), Epoch: kafka.Epoch(p.LeaderEpoch)}
 	for _, id := range p.PreferredSuccessors {
 		e.Preferred = append(e.Preferred, kafka.ReplicaKey{Node: kafka.NodeID(id)})
@@ -72,10 +69,12 @@ func (w translator) readEnd(r *kmsg.EndQuorumEpochResponse) (raft.Body, kerr.Cod
 	if r.ErrorCode != 0 {
 		return nil, kerr.Code(r.ErrorCode)
 	}
-	if len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 {
+	t, p := only(r.Topics, func(t kmsg.EndQuorumEpochResponseTopic) []kmsg.EndQuorumEpochResponseTopicPartition {
+		return t.Partitions
+	})
+	if !isMetadata(t.Topic, p.Partition) {
 		return nil, kerr.InvalidRequest
 	}
-	p := r.Topics[0].Partitions[0]
 	hint := w.hint(p.LeaderID, p.LeaderEpoch)
 	for _, e := range r.NodeEndpoints {
 		hint.add(e.NodeID, e.Host, e.Port)

@@ -11,16 +11,11 @@ import (
 
 func (w translator) receiveVote(r *kmsg.VoteRequest) (raft.Body, kmsg.Response) {
 	resp := r.ResponseKind().(*kmsg.VoteResponse)
-	switch {
-	case !w.sameCluster(r.ClusterID):
-		resp.ErrorCode = int16(kerr.InconsistentClusterId)
-		return nil, resp
-	case len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 ||
-		!isMetadata(r.Topics[0].Topic, r.Topics[0].Partitions[0].Partition):
-		resp.ErrorCode = int16(kerr.InvalidRequest)
+	t, p := only(r.Topics, func(t kmsg.VoteRequestTopic) []kmsg.VoteRequestTopicPartition { return t.Partitions })
+	code := w.addressed(r.ClusterID, t.Topic, p.Partition)
+	if resp.ErrorCode = int16(code); code != kerr.None {
 		return nil, resp
 	}
-	p := r.Topics[0].Partitions[0]
 	v := raft.VoteRequest{
 		Voter:     raft.NoVote,
 		Candidate: kafka.ReplicaKey{Node: kafka.NodeID(p.CandidateID), Dir: p.CandidateDirectoryID},
@@ -67,10 +62,10 @@ func (w translator) readVote(r *kmsg.VoteResponse) (raft.Body, kerr.Code) {
 	if r.ErrorCode != 0 {
 		return nil, kerr.Code(r.ErrorCode)
 	}
-	if len(r.Topics) != 1 || len(r.Topics[0].Partitions) != 1 {
+	t, p := only(r.Topics, func(t kmsg.VoteResponseTopic) []kmsg.VoteResponseTopicPartition { return t.Partitions })
+	if !isMetadata(t.Topic, p.Partition) {
 		return nil, kerr.InvalidRequest
 	}
-	p := r.Topics[0].Partitions[0]
 	hint := w.hint(p.LeaderID, p.LeaderEpoch)
 	for _, e := range r.NodeEndpoints {
 		hint.add(e.NodeID, e.Host, e.Port)

@@ -237,6 +237,7 @@ func TestCleaningKeepsTheLatestSnapshotAndWhatFollows(t *testing.T) {
 	if v.LogStart != v.LogEnd {
 		t.Errorf("log %d..%d, the latest snapshot ends at %d", v.LogStart, v.LogEnd, v.LogEnd)
 	}
+	stop(t, n) // the files go after the core has forgotten them
 	snapshots := 0
 	for _, name := range names(t, mem, cfg.Dir) {
 		if _, ok := parseSnapshotName(name); ok {
@@ -246,7 +247,6 @@ func TestCleaningKeepsTheLatestSnapshotAndWhatFollows(t *testing.T) {
 	if snapshots != 1 {
 		t.Errorf("files %v", names(t, mem, cfg.Dir))
 	}
-	stop(t, n)
 	n = start(t, cfg)
 	defer stop(t, n)
 	e = listen(n)

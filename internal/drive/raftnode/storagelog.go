@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,7 +18,9 @@ const (
 )
 
 func (c Config) openLog() (Log, error) {
-	opt := LogOptions{FS: c.FS, Dir: c.Dir, SegmentBytes: c.SegmentBytes, SegmentAge: c.SegmentAge}
+	opt := LogOptions{
+		FS: c.FS, Dir: c.Dir, SegmentBytes: c.SegmentBytes, SegmentAge: c.SegmentAge, Promised: c.Controller, Log: c.Log,
+	}
 	if opt.SegmentBytes == 0 {
 		opt.SegmentBytes = defaultSegmentBytes
 	}
@@ -31,22 +34,58 @@ func (c Config) openLog() (Log, error) {
 }
 
 // storageLog is a Log on edge/storage.
-type storageLog struct{ *storage.Log }
+type storageLog struct {
+	*storage.Log
+	durable *durableNote
+}
 
-// openStorage opens the log as after a crash: every batch is validated. Its own
-// retention is off, only snapshots decide what may go (KAFKA-14238).
+// openStorage opens the log. Its own retention is off, only snapshots decide
+// what may go (KAFKA-14238). A batch that is bad although it was synced long ago
+// is damage that no crash explains: then nothing is repaired and the error says
+// where it is. A voter that cut its log there would lose what was committed.
 func openStorage(opt LogOptions) (Log, error) {
+	note, err := readDurable(opt.FS, opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	found, err := inspect(opt.FS, opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := found.refuse(note.below, opt.Promised); err != nil {
+		return nil, err
+	}
+	boot, err := storage.ReadBoot(opt.FS, opt.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading the boot of the metadata log: %w", err)
+	}
 	cfg := config.DefaultLogConfig()
 	cfg.SegmentBytes, cfg.SegmentMs = opt.SegmentBytes, opt.SegmentAge.Milliseconds()
 	cfg.RetentionMs, cfg.RetentionBytes = -1, -1
 	cfg.MaxMessageBytes = maxSnapshotBatch
 	log, err := storage.Open(storage.Options{
 		FS: opt.FS, Dir: opt.Dir, TP: kafka.MetadataPartition, TopicID: kafka.MetadataTopicID, Config: cfg,
+		RecoveryPoint: note.below, SameBoot: boot.Same && found.damage == nil, Gapless: true, Logger: opt.Log,
+		OnError: opt.failed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("opening the metadata log: %w", err)
 	}
-	return storageLog{log}, nil
+	note.segment = log.ActiveSegment()
+	if !boot.Same {
+		if err := storage.RecordBoot(opt.FS, opt.Dir); err != nil {
+			return nil, errors.Join(fmt.Errorf("noting the boot of the metadata log: %w", err), log.Close(false))
+		}
+	}
+	return storageLog{log, note}, nil
+}
+
+// failed takes back the note of the boot: what the system kept in memory need
+// not be what a process that starts now would read.
+func (o LogOptions) failed(error) {
+	if err := storage.ForgetBoot(o.FS, o.Dir); err != nil && o.Log != nil {
+		o.Log.Warn("the note of the boot stays behind a failure", "dir", o.Dir, "err", err)
+	}
 }
 
 func (l storageLog) Append(batches []byte) error {
@@ -71,7 +110,21 @@ func (l storageLog) Read(dst []byte, from, below kafka.Offset, maxBytes int) ([]
 	return dst[:whole], nil
 }
 
-func (l storageLog) StartAt(offset kafka.Offset) error { return l.TruncateFullyAndStartAt(offset) }
+func (l storageLog) TruncateTo(end kafka.Offset) error {
+	if end < l.durable.below {
+		if err := l.durable.forget(); err != nil {
+			return err
+		}
+	}
+	return l.Log.TruncateTo(end)
+}
+
+func (l storageLog) StartAt(offset kafka.Offset) error {
+	if err := l.durable.forget(); err != nil {
+		return err
+	}
+	return l.TruncateFullyAndStartAt(offset)
+}
 
 func (l storageLog) DropBelow(start kafka.Offset) error {
 	if err := l.SetStart(start); err != nil {
@@ -81,4 +134,24 @@ func (l storageLog) DropBelow(start kafka.Offset) error {
 	return err
 }
 
-func (l storageLog) Close() error { return l.Log.Close(true) }
+func (l storageLog) Sync() (kafka.Offset, error) {
+	end, err := l.Log.Sync()
+	if err != nil {
+		return end, err
+	}
+	return end, l.durable.synced(l.Log)
+}
+
+func (l storageLog) Tick() error {
+	if err := l.Log.Tick(); err != nil {
+		return err
+	}
+	return l.durable.raise(l.Log)
+}
+
+func (l storageLog) Close() error {
+	if err := l.Log.Close(true); err != nil {
+		return err
+	}
+	return l.durable.raise(l.Log)
+}

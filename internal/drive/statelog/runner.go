@@ -54,6 +54,9 @@ func (s Subject[S, R]) at(state S, end kafka.Offset) S {
 type Change[R any] struct {
 	Records []R
 	Atomic  bool
+	// Then changes what the subject keeps beside its state. It is called before
+	// the next decision and only when all records were appended; nil is nothing.
+	Then func()
 }
 
 // Decide looks at the speculative state and the offset that the next record
@@ -140,6 +143,9 @@ func (r *Runner[S, R]) append(decide Decide[S, R], done func(error)) (kafka.Offs
 	}
 	if err := r.write(change); err != nil {
 		return 0, err
+	}
+	if change.Then != nil {
+		change.Then()
 	}
 	if r.end <= r.applied {
 		return 0, nil

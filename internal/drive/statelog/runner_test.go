@@ -166,6 +166,38 @@ func TestARefusedAppendChangesNothing(t *testing.T) {
 	}
 }
 
+// "It is called before the next decision and only when all records were
+// appended."
+func TestWhatChangesBesideTheStateWaitsForTheAppend(t *testing.T) {
+	log := &tally{}
+	r := New(sums, log)
+	r.Claim(1, 0, 0)
+	changed := 0
+	decide := func(n ...int) Decide[int, int] {
+		return func(int, kafka.Offset) (Change[int], error) {
+			return Change[int]{Records: n, Then: func() { changed++ }}, nil
+		}
+	}
+	log.refuse = kerr.RequestTimedOut
+	r.Do(decide(1), func(error) {})
+	if changed != 0 {
+		t.Error("changed although the log refused")
+	}
+	r.Do(decide(), func(error) {})
+	if changed != 1 {
+		t.Error("not changed by a decision without records")
+	}
+	log.refuse = nil
+	r.Do(decide(1), func(error) {})
+	if changed != 2 {
+		t.Error("not changed after the append")
+	}
+	r.Do(decide(-1), func(error) {})
+	if changed != 2 {
+		t.Error("changed although the records do not apply")
+	}
+}
+
 func BenchmarkDo(b *testing.B) {
 	log := &tally{}
 	r := New(sums, log)

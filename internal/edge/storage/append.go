@@ -10,6 +10,7 @@ import (
 	"github.com/ottla/ottla/internal/base/invariant"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // Appended tells what became of an append.
@@ -34,8 +35,8 @@ var ErrGap = errors.New("batches do not continue the log")
 // here is what their producer wrote earlier, and nothing is changed unless all
 // of them pass. With LogAppendTime the caller has set the time already.
 //
-// With flush.messages or flush.ms set, the records are synced before it
-// returns when they are due. b is not kept.
+// Nothing is synced here: the caller of Sync sees to flush.messages, and Tick to
+// flush.ms. b is not kept.
 func (l *Log) AppendLeader(b []byte, epoch kafka.Epoch) (Appended, error) {
 	l.writer.Lock()
 	defer l.writer.Unlock()
@@ -158,14 +159,14 @@ func (l appending) append(b []byte, base, end kafka.Offset) (rolled bool, err er
 		maxTime = max(maxTime, h.MaxTimestamp)
 	}
 	if rolled, err = l.rollIfDue(len(b), end, maxTime); err != nil {
-		return rolled, l.fail("roll", err)
+		return rolled, l.refuse("roll", err)
 	}
 	active := l.active()
-	if err := active.loadTimes(); err != nil {
-		return rolled, l.fail("append", err)
+	if err := active.settleTimes(); err != nil {
+		return rolled, l.refuse("append", err)
 	}
 	if err := write(active.log, b, active.size); err != nil {
-		return rolled, l.fail("append", err)
+		return rolled, l.refuse("append", err)
 	}
 	news := l.publish(active, b, base, end)
 	for _, t := range news.aborted {
@@ -175,12 +176,17 @@ func (l appending) append(b []byte, base, end kafka.Offset) (rolled bool, err er
 			return rolled, l.fail("append", err)
 		}
 	}
+	// The records are in the log: what cannot be written for want of open files
+	// is written with one of the next.
 	if news.epoch {
-		if err := l.writeEpochs(false); err != nil {
+		if err := l.writeEpochs(false); err != nil && !vfs.TooManyFiles(err) {
 			return rolled, l.fail("append", err)
 		}
 	}
-	return rolled, l.fail("append", l.afterAppend(active, len(b)))
+	if err := l.afterAppend(active, len(b)); err != nil && !vfs.TooManyFiles(err) {
+		return rolled, l.fail("append", err)
+	}
+	return rolled, nil
 }
 
 func write(f *file, b []byte, pos int64) error {
@@ -195,7 +201,7 @@ func write(f *file, b []byte, pos int64) error {
 
 // news is what an append brings beside its records.
 type news struct {
-	epoch   bool // the history of epochs has grown
+	epoch   bool // the history of epochs has grown, or its file is behind
 	aborted []AbortedTxn
 }
 
@@ -207,6 +213,7 @@ func (l appending) publish(s *segment, b []byte, base, end kafka.Offset) (n news
 		invariant.Check(false, "append of [%d, %d) to a log that ends at %d", base, end, l.end)
 	}
 	pos, now := s.size, l.nowMs()
+	n.epoch = l.epochsBehind
 	s.marks.add(base, pos)
 	for h, bytes := range batch.All(b) {
 		s.took(h, pos, l.config().IndexIntervalBytes)
@@ -313,14 +320,15 @@ func (l appending) rollIfDue(size int, end kafka.Offset, maxTime int64) (bool, e
 }
 
 // oldEnough tells whether segment.ms has passed: by the records' time if they
-// have one, else by our clock.
+// have one, else, or when the first batch cannot be read, by our clock.
 func (l appending) oldEnough(s *segment, maxTime int64) (bool, error) {
-	if err := s.loadFirstTime(); err != nil {
+	first, err := s.loadFirstTime()
+	if err != nil && !errors.Is(err, errTorn) {
 		return false, err
 	}
 	age := l.nowMs() - s.createdMs
-	if maxTime >= 0 && s.firstTime >= 0 {
-		age = maxTime - s.firstTime
+	if maxTime >= 0 && first >= 0 {
+		age = maxTime - first
 	}
 	most := l.config().SegmentMs
 	if l.config().CleanupCompact {
@@ -338,7 +346,7 @@ func (l *Log) Roll() error {
 	if err := l.usable(); err != nil || l.active().size == 0 {
 		return err
 	}
-	return l.fail("roll", appending{l}.roll(l.end))
+	return l.refuse("roll", appending{l}.roll(l.end))
 }
 
 func (l appending) roll(base kafka.Offset) error {
@@ -352,6 +360,11 @@ func (l appending) roll(base kafka.Offset) error {
 	fresh := l.newSegment(base, 0, "")
 	fresh.timesKnown = true
 	if err := create(fresh); err != nil {
+		// Files of a segment that the log does not have would be taken for it at
+		// the next start.
+		if failed := fresh.remove(); failed != nil {
+			return failed
+		}
 		return err
 	}
 	list := append(l.segments[:len(l.segments):len(l.segments)], fresh)
@@ -372,7 +385,7 @@ func (l appending) roll(base kafka.Offset) error {
 // create makes the files of a new segment, empty even where old ones lie.
 func create(s *segment) error {
 	for _, f := range []*file{s.log, s.offsets.file, s.times.file} {
-		opened, err := f.acquire()
+		opened, err := f.acquireNew()
 		if err != nil {
 			return err
 		}

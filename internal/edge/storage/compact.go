@@ -44,24 +44,27 @@ func (d Dirt) Due(minRatio float64) bool {
 }
 
 // Dirt measures what can be compacted, given how far it has been and the high
-// watermark.
-func (l *Log) Dirt(cleaned, highWatermark kafka.Offset) (Dirt, error) {
+// watermark, and the recovery point that a checkpoint on the disk names: after a
+// loss of power nothing above that one may look as if compaction had been there.
+// Appends go on meanwhile.
+func (l *Log) Dirt(cleaned, highWatermark, checkpointed kafka.Offset) (Dirt, error) {
 	stable := l.LastStable(highWatermark)
-	l.writer.Lock()
-	defer l.writer.Unlock()
+	l.shape.RLock()
+	defer l.shape.RUnlock()
 	if err := l.usable(); err != nil {
 		return Dirt{}, err
 	}
+	start, list := l.readable()
 	d := Dirt{From: cleaned}
-	if d.From < l.start || d.From > l.active().base {
-		d.From = l.start
+	if d.From < start || d.From > list[len(list)-1].base {
+		d.From = start
 	}
 	var err error
-	if d.To, err = (compaction{l}).cleanableEnd(min(stable, l.RecoveryPoint())); err != nil {
+	if d.To, err = (compaction{l}).cleanableEnd(list, min(stable, checkpointed, l.RecoveryPoint())); err != nil {
 		return Dirt{}, l.readError(err)
 	}
-	for i, s := range l.segments[:len(l.segments)-1] {
-		switch next := l.segments[i+1].base; {
+	for i, s := range list[:len(list)-1] {
+		switch next := list[i+1].base; {
 		case next <= d.From:
 			d.Clean += s.size
 		case next <= d.To:
@@ -78,10 +81,10 @@ func (l *Log) Dirt(cleaned, highWatermark kafka.Offset) (Dirt, error) {
 type compaction struct{ *Log }
 
 // cleanableEnd is the base of the first segment that must be left alone.
-func (l compaction) cleanableEnd(bound kafka.Offset) (kafka.Offset, error) {
+func (l compaction) cleanableEnd(list []*segment, bound kafka.Offset) (kafka.Offset, error) {
 	youngest := l.nowMs() - l.config().MinCompactionLagMs
-	for i, s := range l.segments[:len(l.segments)-1] {
-		if l.segments[i+1].base > bound {
+	for i, s := range list[:len(list)-1] {
+		if list[i+1].base > bound {
 			return s.base, nil
 		}
 		if l.config().MinCompactionLagMs > 0 {
@@ -91,17 +94,18 @@ func (l compaction) cleanableEnd(bound kafka.Offset) (kafka.Offset, error) {
 			}
 		}
 	}
-	return l.active().base, nil
+	return list[len(list)-1].base, nil
 }
 
 func (l compaction) overdue(s *segment, already bool) (bool, error) {
 	if already {
 		return true, nil
 	}
-	if err := s.loadFirstTime(); err != nil {
+	first, err := s.loadFirstTime()
+	if err != nil {
 		return false, err
 	}
-	return s.firstTime >= 0 && l.nowMs()-s.firstTime > l.config().MaxCompactionLagMs, nil
+	return first >= 0 && l.nowMs()-first > l.config().MaxCompactionLagMs, nil
 }
 
 // Compactor compacts logs, one at a time.
@@ -138,7 +142,7 @@ func (c *Compactor) Compact(l *Log, d Dirt) (kafka.Offset, error) {
 	case errors.Is(err, ErrUncleanable), errors.Is(err, ErrFailed):
 		return d.From, err
 	}
-	return d.From, l.fail("compaction", err)
+	return d.From, l.refuse("compaction", err)
 }
 
 // source is a segment as it was when a compaction began.
@@ -197,7 +201,7 @@ func (s source) scan(visit func(h batch.Header, b []byte) error) error {
 // batches, when the map is full.
 func (c *Compactor) round(l *Log, sources []source, d Dirt) (*rewrite, error) {
 	r := &rewrite{
-		Compactor: c, log: l, end: d.To, nowMs: l.nowMs(), retentionMs: l.config().DeleteRetentionMs,
+		Compactor: c, log: l, end: d.To, sealedTo: d.To, nowMs: l.nowMs(), retentionMs: l.config().DeleteRetentionMs,
 		aborted: map[kafka.ProducerID][]AbortedTxn{}, seen: map[kafka.ProducerID]bool{},
 	}
 	c.decoder.Limit = l.config().MaxDecompressedMessageBytes

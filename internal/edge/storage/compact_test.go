@@ -41,7 +41,7 @@ func (r *rig) put(opt batch.Options, words ...string) {
 func (r *rig) compact(cleaned kafka.Offset) kafka.Offset {
 	r.t.Helper()
 	must(r.t, r.SyncSealed())
-	d, err := r.Dirt(cleaned, r.End())
+	d, err := r.Dirt(cleaned, r.End(), never)
 	must(r.t, err)
 	c := Compactor{KeyBytes: 1 << 20}
 	to, err := c.Compact(r.Log, d)
@@ -52,9 +52,14 @@ func (r *rig) compact(cleaned kafka.Offset) kafka.Offset {
 // pairs reads the log as "offset:key=value" words, markers as "offset:marker".
 func (r *rig) pairs() string {
 	r.t.Helper()
+	return r.pairsFrom(r.Start())
+}
+
+func (r *rig) pairsFrom(from kafka.Offset) string {
+	r.t.Helper()
 	var out []string
 	var d batch.Decoder
-	for from := r.Start(); from < r.End(); {
+	for from < r.End() {
 		s, err := r.Read(from, 1<<20, r.End(), true)
 		must(r.t, err)
 		b, err := s.AppendTo(nil)
@@ -239,7 +244,7 @@ func TestARoundEndsWhereTheMemoryForKeysDoes(t *testing.T) {
 	c := Compactor{KeyBytes: 1} // the smallest map: 12 keys
 	at, rounds := kafka.Offset(0), 0
 	for at < 80 {
-		d, err := r.Dirt(at, r.End())
+		d, err := r.Dirt(at, r.End(), never)
 		must(t, err)
 		next, err := c.Compact(r.Log, d)
 		must(t, err)
@@ -268,7 +273,7 @@ func TestWhatCanBeCompacted(t *testing.T) {
 	}
 	f := func(cleaned, hw, from, to kafka.Offset) {
 		t.Helper()
-		d, err := r.Dirt(cleaned, hw)
+		d, err := r.Dirt(cleaned, hw, never)
 		must(t, err)
 		if d.From != from || d.To != to {
 			t.Errorf("dirt is [%d, %d), want [%d, %d)", d.From, d.To, from, to)
@@ -280,7 +285,7 @@ func TestWhatCanBeCompacted(t *testing.T) {
 	f(0, 1, 0, 1) // not above the high watermark
 	f(1, 3, 1, 2)
 	f(99, 3, 0, 2) // a checkpoint that cannot be
-	d, err := r.Dirt(1, 3)
+	d, err := r.Dirt(1, 3, never)
 	must(t, err)
 	if d.Ratio() != 0.5 || d.Due(0.5) || !d.Due(0.49) {
 		t.Errorf("ratio %v, due %v", d.Ratio(), d.Due(0.5))
@@ -288,7 +293,7 @@ func TestWhatCanBeCompacted(t *testing.T) {
 	c := r.Config()
 	c.MaxCompactionLagMs = 8000
 	r.SetConfig(c)
-	if d, err = r.Dirt(0, 3); err != nil || !d.Overdue || !d.Due(1) {
+	if d, err = r.Dirt(0, 3, never); err != nil || !d.Overdue || !d.Due(1) {
 		t.Errorf("a record older than max.compaction.lag.ms makes a log due: %+v %v", d, err)
 	}
 }
@@ -303,7 +308,7 @@ func TestALogThatCannotBeReadIsLeftAlone(t *testing.T) {
 	must(t, err)
 	_, err = f.WriteAt([]byte{0xff}, batch.HeaderSize+3)
 	must(t, err)
-	d, err := r.Dirt(0, r.End())
+	d, err := r.Dirt(0, r.End(), never)
 	must(t, err)
 	c := Compactor{KeyBytes: 1 << 20}
 	if _, err := c.Compact(r.Log, d); !errors.Is(err, ErrUncleanable) {
@@ -321,7 +326,7 @@ func TestACompactionGivesWayToATruncation(t *testing.T) {
 	r.put(batch.Options{}, "a=2")
 	must(t, r.Roll())
 	must(t, r.SyncSealed())
-	d, err := r.Dirt(0, r.End())
+	d, err := r.Dirt(0, r.End(), never)
 	must(t, err)
 	c := Compactor{KeyBytes: 1 << 20}
 	sources, err := compaction{r.Log}.pinned(d.To)
@@ -352,7 +357,7 @@ func TestACompactionSurvivesACutAtEveryStep(t *testing.T) {
 			newest[fmt.Sprintf("only%d=%d", i, i)] = true
 		}
 		r.fault.StopAfter(cut)
-		d, err := r.Dirt(0, r.End())
+		d, err := r.Dirt(0, r.End(), never)
 		var to kafka.Offset
 		if err == nil {
 			c := Compactor{KeyBytes: 1 << 20}
@@ -360,7 +365,7 @@ func TestACompactionSurvivesACutAtEveryStep(t *testing.T) {
 		}
 		check := func(disk *vfs.Mem, boot bool) {
 			t.Helper()
-			l, err := Open(Options{FS: disk, Dir: testDir, TP: r.opt.TP, Config: r.opt.Config, Now: r.clock.Now, RecoveryPoint: 24, SameBoot: boot})
+			l, err := Open(Options{FS: disk, Dir: testDir, TP: r.opt.TP, Config: r.opt.Config, Now: r.clock.Now, RecoveryPoint: 24, SameBoot: boot, Gapless: true})
 			must(t, err)
 			after := &rig{t: t, Log: l}
 			words := strings.Fields(after.pairs())
@@ -405,5 +410,21 @@ func TestACompactionSurvivesACutAtEveryStep(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+func TestAFailedSwapLosesNoRecords(t *testing.T) {
+	for skip := range 12 {
+		r := compacted(t)
+		r.put(batch.Options{}, "a=1", "b=1")
+		must(t, r.Roll())
+		must(t, r.SyncSealed())
+		d, err := r.Dirt(0, r.End(), never)
+		must(t, err)
+		r.fault.Inject(vfs.Rule{Ops: vfs.OpRename | vfs.OpSyncDir, Skip: skip, Only: 1, Err: vfs.ErrIO})
+		_, _ = (&Compactor{KeyBytes: 1 << 20}).Compact(r.Log, d) // it fails, or has too few steps for that
+		r.opt.SameBoot = true
+		r.open()
+		r.holds("0:a=1 1:b=1")
 	}
 }

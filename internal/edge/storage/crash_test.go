@@ -126,7 +126,7 @@ func (s *story) reopened(disk *vfs.Mem, boot bool) *Log {
 	s.t.Helper()
 	l, err := Open(Options{
 		FS: disk, Dir: testDir, TP: s.opt.TP, Config: s.opt.Config, Now: s.clock.Now,
-		RecoveryPoint: s.point, SameBoot: boot,
+		RecoveryPoint: s.point, SameBoot: boot, Gapless: true,
 	})
 	must(s.t, err)
 	if id := l.TopicID(); id != storyTopic && (!id.IsZero() || s.synced > 0) {
@@ -167,7 +167,7 @@ func checkDerived(t *testing.T, l *Log) {
 	var es epochs
 	for _, s := range l.segments {
 		must(t, s.flushIndexes())
-		must(t, s.loadTimes())
+		must(t, s.settleTimes())
 		starts := map[int64]batch.Header{}
 		largest := noTime
 		_, err := s.scan(0, s.size, true, func(h batch.Header, pos int64, b []byte) bool {
@@ -256,7 +256,7 @@ func TestACrashDuringRecoveryIsRecoveredFrom(t *testing.T) {
 		disk := s.disk.CrashTorn(uint64(cut))
 		fault := vfs.NewFault(disk)
 		fault.StopAfter(cut)
-		_, err := Open(Options{FS: fault, Dir: testDir, TP: s.opt.TP, Config: s.opt.Config, Now: s.clock.Now})
+		_, err := Open(Options{FS: fault, Dir: testDir, TP: s.opt.TP, Config: s.opt.Config, Now: s.clock.Now, Gapless: true})
 		if err != nil && !errors.Is(err, vfs.ErrStopped) {
 			t.Fatal(err)
 		}
@@ -407,4 +407,29 @@ func TestABadBatchUnderAMissingIndexSparesLaterSegments(t *testing.T) {
 	r.opt.Clean = true
 	r.open()
 	r.wants(0, "0=a-0 1=a-0 2=b-0 4=c-0 5=c-0")
+}
+
+// Only the file knows the epochs of segments that are not read again.
+func TestRebuildingAnOldIndexKeepsTheEpochsOfLaterSegments(t *testing.T) {
+	for _, boot := range []bool{false, true} {
+		r := newRig(t)
+		for e := range kafka.Epoch(3) {
+			for range 2 {
+				_, err := r.AppendLeader(plain("a", 2), 1+e)
+				must(t, err)
+			}
+			must(t, r.Roll())
+		}
+		_, err := r.AppendLeader(plain("a", 1), 4)
+		must(t, err)
+		want := r.Epochs()
+		must(t, r.Close(true))
+		must(t, r.disk.Remove(testDir+"/"+FileName(4, indexSuffix)))
+		r.opt.Clean, r.opt.SameBoot = !boot, boot
+		r.open()
+		if got := r.Epochs(); !reflect.DeepEqual(got, want) {
+			t.Errorf("same boot %v: history %v, want %v", boot, got, want)
+		}
+		checkDerived(t, r.Log)
+	}
 }

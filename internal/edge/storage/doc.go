@@ -18,7 +18,10 @@
 //
 // Locks of a Log, always taken in this order:
 //
-//	writer   appends, truncation, deletion and the cleaner's swap, one at a time
+//	sealed   truncation, deletion, and the cleaner's swap: what changes segments
+//	         that are no longer appended to
+//	writer   appends, and all else that changes the log, one at a time; a lookup
+//	         or a sync of the cleaner's does not keep an append waiting
 //	syncing  one sync, or one truncation
 //	shape    readers hold it while they look positions up; what removes bytes
 //	         from files or files from the list takes it alone

@@ -20,9 +20,10 @@ type Files struct {
 	open int
 }
 
-// NewFiles makes a pool of at most limit open files. Files that are being read
-// or written are not closed, so the limit may be passed for a moment.
-func NewFiles(limit int) *Files { return &Files{limit: max(limit, 1)} }
+// NewFiles makes a pool of at most limit open files, and of at most half of what
+// the process may have open: the rest is for connections. Files that are being
+// read or written are not closed, so the limit may be passed for a moment.
+func NewFiles(limit int) *Files { return &Files{limit: max(min(limit, vfs.OpenFileLimit()/2), 1)} }
 
 // Open tells how many files are open.
 func (p *Files) Open() int {
@@ -55,16 +56,20 @@ func (p *Files) file(f *folder, base kafka.Offset, suffix string) *file {
 
 func (f *file) path() string { return f.folder.join(FileName(f.base, f.suffix)) }
 
-// acquire opens the file if it is not, creating it if it is missing. Every
-// acquire is paired with a release.
-func (f *file) acquire() (vfs.File, error) {
+// acquire opens the file if it is not. Every acquire is paired with a release.
+func (f *file) acquire() (vfs.File, error) { return f.opened(os.O_RDWR) }
+
+// acquireNew does so and makes the file if it is missing.
+func (f *file) acquireNew() (vfs.File, error) { return f.opened(os.O_RDWR | os.O_CREATE) }
+
+func (f *file) opened(flag int) (vfs.File, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.f == nil {
 		if f.dead {
 			return nil, fs.ErrClosed
 		}
-		opened, err := f.folder.open(FileName(f.base, f.suffix), os.O_RDWR|os.O_CREATE)
+		opened, err := f.folder.open(FileName(f.base, f.suffix), flag)
 		if err != nil {
 			return nil, err
 		}
@@ -178,10 +183,15 @@ func (p *Files) add(f *file) {
 		f.prev, f.next = p.hand.prev, p.hand
 		f.prev.next, f.next.prev = f, f
 	}
-	for tries := 2 * p.open; p.open > p.limit && tries > 0; tries-- {
+	p.shrink(p.limit, f)
+}
+
+// shrink closes files that nobody uses, all but keep, until so few are open.
+func (p *Files) shrink(limit int, keep *file) {
+	for tries := 2 * p.open; p.open > limit && tries > 0; tries-- {
 		victim := p.hand
 		p.hand = victim.next
-		if victim != f && victim.mu.TryLock() {
+		if victim != keep && victim.mu.TryLock() {
 			p.evict(victim)
 			victim.mu.Unlock()
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // ErrFailed says that an earlier write or sync of the log failed. Its unsynced
@@ -58,6 +59,16 @@ func (h *health) fail(doing string, err error) error {
 	return wrapped
 }
 
+// refuse is fail for what can be tried again as nothing is half done: then too
+// many open files are no failure of the disk, and only this request is answered
+// with KAFKA_STORAGE_ERROR.
+func (h *health) refuse(doing string, err error) error {
+	if vfs.TooManyFiles(err) && !h.closed.Load() {
+		return fmt.Errorf("%w: %s of %s-%d: %w", kerr.KafkaStorageError, doing, h.tp.Topic, h.tp.Partition, err)
+	}
+	return h.fail(doing, err)
+}
+
 // usable refuses changes of a log that failed or is closed.
 func (h *health) usable() error {
 	switch {
@@ -79,5 +90,5 @@ func (h *health) readError(err error) error {
 	case errors.Is(err, errTorn):
 		return kerr.Errorf(kerr.CorruptMessage, "the log of %s-%d holds bytes that are no batch", h.tp.Topic, h.tp.Partition)
 	}
-	return h.fail("read", err)
+	return h.refuse("read", err)
 }

@@ -110,7 +110,7 @@ func (x *index) write(n int, list []entry) error {
 
 // truncateFile cuts the file after n entries.
 func (x *index) truncateFile(n int) error {
-	f, err := x.file.acquire()
+	f, err := x.file.acquireNew() // recovery makes one that is missing
 	if err != nil {
 		return err
 	}

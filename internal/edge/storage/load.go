@@ -24,6 +24,7 @@ func Open(opt Options) (*Log, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
 	}
+	opt.FS = opt.Files.Relieve(opt.FS)
 	dir := &folder{fs: opt.FS, name: filepath.Clean(opt.Dir)}
 	l := &Log{
 		identity: identity{partition: opt.TP, folder: dir, now: opt.Now, baseLogger: opt.Logger},
@@ -63,7 +64,7 @@ func (l *Log) load(opt Options) error {
 	if err != nil {
 		return err
 	}
-	r := recovery{Log: l, opt: opt, replayFrom: math.MaxInt64}
+	r := recovery{Log: l, opt: opt, replayFrom: math.MaxInt64, lossesAbove: lossesAbove(opt)}
 	if err := r.findSegments(files); err != nil {
 		return err
 	}

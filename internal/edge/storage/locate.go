@@ -49,35 +49,43 @@ func (s *segment) batchSize(pos, size int64) (int64, error) {
 	return n, err
 }
 
-// timeFloor is a position before which no record has a timestamp of at least ts.
-func (s *segment) timeFloor(ts int64) (int64, error) {
-	e, ok, err := s.times.view().belowTime(ts)
-	if err != nil || !ok {
-		return 0, err
+// firstAt finds the first record of a segment with a timestamp of at least ts,
+// from an offset on. No more than limit bytes of a batch are decompressed.
+func (s *segment) firstAt(ts int64, start kafka.Offset, limit int) (found TimeOffset, ok bool, err error) {
+	s.mu.RLock()
+	size, times, offsets := s.size, s.times.view(), s.offsets.view()
+	s.mu.RUnlock()
+	pos := int64(0) // before it no record is so young
+	e, there, err := times.belowTime(ts)
+	if err == nil && there {
+		var near entry
+		near, err = offsets.floor(e.offset, size)
+		pos = near.pos
 	}
-	at, err := s.offsets.view().floor(e.offset, s.size)
-	return at.pos, err
+	if err != nil {
+		return TimeOffset{}, false, err
+	}
+	wanted := func(r batch.Record) bool { return r.Timestamp >= ts && r.Offset >= start }
+	return s.firstRecord(pos, size, limit, wanted)
 }
 
-// firstRecord finds the first record that is wanted, from a position on. No more
-// than limit bytes of a batch are decompressed.
-func (s *segment) firstRecord(pos int64, limit int, want func(batch.Record) bool) (found TimeOffset, ok bool, err error) {
+// firstRecord finds the first record that is wanted in bytes [pos, size).
+func (s *segment) firstRecord(pos, size int64, limit int, wanted func(batch.Record) bool) (found TimeOffset, ok bool, err error) {
 	var failed error
-	d := batch.NewDecoder(limit)
-	_, err = s.scan(pos, s.size, false, func(h batch.Header, pos int64, _ []byte) bool {
-		if !want(batch.Record{Offset: h.Last(), Timestamp: h.MaxTimestamp}) {
+	_, err = s.scan(pos, size, false, func(h batch.Header, pos int64, _ []byte) bool {
+		if !wanted(batch.Record{Offset: h.Last(), Timestamp: h.MaxTimestamp}) {
 			return true
 		}
 		var b []byte
 		if b, failed = s.read(pos, h.Size()); failed != nil {
 			return false
 		}
-		for r, err := range d.Records(b) {
+		for r, err := range batch.Shapes(b, limit) {
 			if err != nil {
 				failed = errTorn
 				return false
 			}
-			if want(r) {
+			if wanted(r) {
 				found, ok = TimeOffset{r.Offset, r.Timestamp, h.LeaderEpoch}, true
 				return false
 			}

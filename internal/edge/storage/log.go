@@ -25,11 +25,19 @@ type Options struct {
 	// LogStart and RecoveryPoint come from the directory's checkpoints; 0 when
 	// they have no entry.
 	LogStart, RecoveryPoint kafka.Offset
+	// Cleaned is up to where the log was compacted, of the same source.
+	Cleaned kafka.Offset
+	// Gapless says that nothing but this package has written to the log since it
+	// was last found whole. Then a segment that ends below the next one has lost
+	// its end, unless it was compacted. Apache Kafka leaves such gaps: its
+	// cleaner, which runs ahead of its checkpoint, and a follower of a
+	// compacted partition.
+	Gapless bool
 	// Clean says that the marker of a clean shutdown was there: nothing is
 	// validated.
 	Clean bool
 	// SameBoot says that the machine has not lost power since the log was last
-	// opened, see SameBoot. Then what was written is there, synced or not, and
+	// opened, see BootNote. Then what was written is there, synced or not, and
 	// only the tail that a killed process may have torn is validated.
 	SameBoot bool
 
@@ -68,6 +76,7 @@ type Log struct {
 	beforeTruncate func(kafka.Offset) error
 	expiry         time.Duration
 
+	sealed  sync.Mutex
 	writer  sync.Mutex
 	syncing sync.Mutex // one Sync at a time, and none beside a truncation
 	shape   sync.RWMutex

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -412,12 +413,44 @@ func TestAClosedLogIsNoFailure(t *testing.T) {
 	_, err = r.DeleteOld(2)
 	f("retention", err)
 	f("truncation", r.TruncateTo(1))
-	_, err = r.Dirt(0, 2)
+	_, err = r.Dirt(0, 2, never)
 	f("dirt", err)
 	_, _, err = r.OffsetForTimestamp(0, 2)
 	f("lookup", err)
 	must(t, r.Close(true))
 	if len(told) != 0 || r.Err() != nil {
 		t.Errorf("the disk counts as failed: %v", told)
+	}
+}
+
+// A header that has rotted is for readers to find, not for a roll or an append.
+func TestARottenHeaderStopsNoAppend(t *testing.T) {
+	r := newRig(t, func(o *Options) { o.Config.SegmentMs, o.Config.IndexIntervalBytes = 1000, 1 })
+	r.append(plain("a", 1))
+	for range 3 {
+		r.append(plain("b", 1))
+	}
+	must(t, r.Close(true))
+	r.opt.Clean = true
+	rot := func(pos int64) {
+		f, err := r.disk.OpenFile(testDir+"/"+FileName(0, logSuffix), os.O_RDWR, 0)
+		must(t, err)
+		_, err = f.WriteAt([]byte{0xff}, pos+16) // the magic byte
+		must(t, err)
+		must(t, f.Close())
+	}
+	r.open()
+	rot(0)
+	r.append(plain("c", 1)) // asks whether the segment is old enough
+	must(t, r.TruncateTo(4))
+	rot(r.Size() / 4)
+	r.append(plain("d", 1)) // asks for the segment's largest timestamp
+	must(t, r.Roll())
+	if r.Err() != nil {
+		t.Error(r.Err())
+	}
+	_, _, err := r.OffsetForTimestamp(0, 9)
+	if !errors.Is(err, kerr.CorruptMessage) {
+		t.Errorf("a reader gets %v, want CORRUPT_MESSAGE", err)
 	}
 }

@@ -1,7 +1,6 @@
 package storage
 
 import (
-	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 )
 
@@ -13,25 +12,24 @@ type TimeOffset struct {
 }
 
 // OffsetForTimestamp finds the first record with a timestamp of at least ts, in
-// milliseconds, and below an offset. ok is false when there is none.
+// milliseconds, and below an offset. ok is false when there is none. Appends go
+// on meanwhile.
 func (l *Log) OffsetForTimestamp(ts int64, below kafka.Offset) (found TimeOffset, ok bool, err error) {
-	l.writer.Lock()
-	defer l.writer.Unlock()
-	for _, s := range l.segments {
+	l.shape.RLock()
+	defer l.shape.RUnlock()
+	start, list := l.readable()
+	for _, s := range list {
 		if s.base >= below {
 			break
 		}
-		if err := s.loadTimes(); err != nil {
-			return TimeOffset{}, false, l.readError(err)
-		}
-		if s.maxTime < ts {
-			continue
-		}
-		from, err := s.timeFloor(ts)
+		largest, err := s.findTimes(false)
 		if err != nil {
 			return TimeOffset{}, false, l.readError(err)
 		}
-		found, ok, err = s.firstRecord(from, l.config().MaxDecompressedMessageBytes, func(r batch.Record) bool { return r.Timestamp >= ts && r.Offset >= l.start })
+		if largest < ts {
+			continue
+		}
+		found, ok, err = s.firstAt(ts, start, l.config().MaxDecompressedMessageBytes)
 		if err != nil || ok {
 			return found, ok && found.Offset < below, l.readError(err)
 		}
@@ -40,28 +38,33 @@ func (l *Log) OffsetForTimestamp(ts int64, below kafka.Offset) (found TimeOffset
 }
 
 // MaxTimestampOffset finds the first record with the largest timestamp of the
-// log. ok is false when no record has one.
+// log. ok is false when no record has one. Appends go on meanwhile.
 func (l *Log) MaxTimestampOffset() (found TimeOffset, ok bool, err error) {
-	l.writer.Lock()
-	defer l.writer.Unlock()
+	l.shape.RLock()
+	defer l.shape.RUnlock()
+	start, list := l.readable()
 	var best *segment
-	for _, s := range l.segments {
-		if err := s.loadTimes(); err != nil {
+	most := noTime
+	for _, s := range list {
+		largest, err := s.findTimes(false)
+		if err != nil {
 			return TimeOffset{}, false, l.readError(err)
 		}
-		if s.maxTime >= 0 && (best == nil || s.maxTime > best.maxTime) {
-			best = s
+		if largest > most {
+			best, most = s, largest
 		}
 	}
 	if best == nil {
 		return TimeOffset{}, false, nil
 	}
-	from, err := best.timeFloor(best.maxTime)
-	if err != nil {
-		return TimeOffset{}, false, l.readError(err)
-	}
-	found, ok, err = best.firstRecord(from, l.config().MaxDecompressedMessageBytes, func(r batch.Record) bool { return r.Timestamp >= best.maxTime && r.Offset >= l.start })
+	found, ok, err = best.firstAt(most, start, l.config().MaxDecompressedMessageBytes)
 	return found, ok, l.readError(err)
+}
+
+func (l *Log) readable() (start kafka.Offset, list []*segment) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.start, l.segments
 }
 
 // AbortedTxns gives the aborted transactions that a reader of committed records
@@ -69,9 +72,7 @@ func (l *Log) MaxTimestampOffset() (found TimeOffset, ok bool, err error) {
 func (l *Log) AbortedTxns(from, to kafka.Offset) ([]AbortedTxn, error) {
 	l.shape.RLock()
 	defer l.shape.RUnlock()
-	l.mu.RLock()
-	list := l.segments
-	l.mu.RUnlock()
+	_, list := l.readable()
 	var out []AbortedTxn
 	for _, s := range list[holder(list, from):] {
 		all, err := s.aborted.all()

@@ -147,7 +147,7 @@ func TestReadersBesideAWriter(t *testing.T) {
 			if _, err := r.Sync(); err != nil {
 				t.Error(err)
 			}
-			if d, err := r.Dirt(0, r.End()); err != nil {
+			if d, err := r.Dirt(0, r.End(), never); err != nil {
 				t.Error(err)
 			} else if c := (Compactor{KeyBytes: 1 << 16}); d.To > 0 {
 				if _, err := c.Compact(r.Log, d); err != nil {
@@ -205,7 +205,7 @@ func TestADeletionBesideOtherWork(t *testing.T) {
 		})
 		c := Compactor{KeyBytes: 1 << 16}
 		work(func() error {
-			d, err := r.Dirt(0, r.End())
+			d, err := r.Dirt(0, r.End(), never)
 			if err == nil {
 				_, err = c.Compact(r.Log, d)
 			}

@@ -28,10 +28,22 @@ type recovery struct {
 	// replayFrom is the first offset whose transaction index entries are gone.
 	replayFrom kafka.Offset
 	epochsGone bool // the epoch file is missing or damaged
+	// lossesAbove is the offset above which a gap between two segments can only
+	// be a loss: not where compaction may have been, nor what was synced, nor
+	// what others wrote. It stays when the whole log is validated.
+	lossesAbove kafka.Offset
 }
 
 // indexSizes are the sizes of a segment's index files; negative without a file.
 type indexSizes struct{ offsets, times int64 }
+
+// lossesAbove is where a gap can only be a loss, see recovery.
+func lossesAbove(opt Options) kafka.Offset {
+	if opt.Clean || opt.SameBoot || !opt.Gapless {
+		return math.MaxInt64
+	}
+	return max(opt.RecoveryPoint, opt.Cleaned)
+}
 
 func (r *recovery) run() error {
 	if err := r.loadEpochs(); err != nil {
@@ -110,11 +122,11 @@ func (r *recovery) segment(i int, last bool, next kafka.Offset) (whole bool, err
 	s := r.segments[i]
 	if !r.opt.Clean && !r.opt.SameBoot && next > r.opt.RecoveryPoint {
 		whole, err := r.scanAll(s)
-		if err == nil && whole && !last && r.end < next {
-			// A segment is begun where the one before ends, and the cleaner
-			// leaves alone what is not synced. So the file has lost its end, at
-			// a place where that does not show, and what follows is of no use:
-			// a replica must not keep a hole that no leader would ever fill.
+		if err == nil && whole && !last && r.end < next && next > r.lossesAbove {
+			// A segment is begun where the one before ends. So the file has lost
+			// its end, at a place where that does not show, and what follows is
+			// of no use: a replica must not keep a hole that no leader would
+			// ever fill.
 			whole = false
 		}
 		return whole, err
@@ -122,8 +134,13 @@ func (r *recovery) segment(i int, last bool, next kafka.Offset) (whole bool, err
 	err = s.openIndexes(r.indexes[i].offsets, r.indexes[i].times)
 	if errors.Is(err, errBadIndex) {
 		// Nothing was lost here, so what follows stays even if a batch has gone
-		// bad on the disk.
+		// bad on the disk. The same holds for the epochs: those of later
+		// segments, which are not read, are in the file alone.
+		known := slices.Clone(r.epochs.list)
 		_, err := r.scanAll(s)
+		if !last {
+			r.epochs.list = known
+		}
 		return true, err
 	}
 	if err != nil {

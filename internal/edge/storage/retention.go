@@ -12,6 +12,11 @@ import (
 // retention.ms. The files are renamed and removed by Tick after
 // file.delete.delay.ms. It tells how many bytes of log went.
 func (l *Log) DeleteOld(highWatermark kafka.Offset) (int64, error) {
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
+	if err := (retention{l}).readTimes(); err != nil {
+		return 0, l.refuse("retention", err)
+	}
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usable(); err != nil {
@@ -19,20 +24,37 @@ func (l *Log) DeleteOld(highWatermark kafka.Offset) (int64, error) {
 	}
 	n, err := retention{l}.countOld(highWatermark)
 	if err != nil || n == 0 {
-		return 0, l.fail("retention", err)
+		return 0, l.refuse("retention", err)
 	}
 	if n == len(l.segments) {
 		if err := (appending{l}).roll(l.end); err != nil {
-			return 0, l.fail("retention", err)
+			return 0, l.refuse("retention", err)
 		}
 	}
 	bytes, err := retention{l}.deleteFirst(n)
-	return bytes, l.fail("retention", err)
+	return bytes, l.refuse("retention", err)
 }
 
 // retention is what the removal of old segments does to a log whose writer is
 // held.
 type retention struct{ *Log }
+
+// readTimes finds the largest timestamps that retention will ask for, before
+// appends have to wait for it.
+func (l retention) readTimes() error {
+	if err := l.usable(); err != nil || l.config().RetentionMs < 0 {
+		return err
+	}
+	l.shape.RLock()
+	defer l.shape.RUnlock()
+	_, list := l.readable()
+	for _, s := range list {
+		if old, err := l.expired(s); err != nil || !old {
+			return err
+		}
+	}
+	return nil
+}
 
 // countOld is how many segments at the front are to go. The active one goes
 // only when it holds something.
@@ -112,6 +134,8 @@ func (l retention) doom(s *segment) error {
 // Rename moves the partition's folder, for a deletion or a move between
 // directories, and makes that durable. Open files stay open.
 func (l *Log) Rename(dir string) error {
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	l.syncing.Lock()
@@ -121,5 +145,5 @@ func (l *Log) Rename(dir string) error {
 	if err := l.usable(); err != nil {
 		return err
 	}
-	return l.fail("rename", l.folder.rename(dir))
+	return l.refuse("rename", l.folder.rename(dir))
 }

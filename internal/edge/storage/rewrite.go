@@ -1,10 +1,12 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // rewrite is one round of a compaction: the keys are known, the segments are
@@ -14,6 +16,7 @@ type rewrite struct {
 	log         *Log
 	keys        *keyMap
 	end         kafka.Offset // records from here on are kept as they are
+	sealedTo    kafka.Offset // where the last source ends
 	nowMs       int64
 	retentionMs int64 // delete.retention.ms
 
@@ -24,33 +27,42 @@ type rewrite struct {
 
 	dst  *segment
 	kept []AbortedTxn // whose marker stays, for the index of dst
+	// reached is one past the last offset that dst accounts for; epoch is that of
+	// the last batch that was read.
+	reached kafka.Offset
+	epoch   kafka.Epoch
 }
 
 // writeAside is how many bytes gather before they are written.
 const writeAside = 1 << 20
 
 func (r *rewrite) rewriteAll(sources []source) error {
+	done := 0
 	for _, group := range (compaction{r.log}).groups(sources, r.end) {
-		if err := r.rewriteGroup(group); err != nil {
+		done += len(group)
+		next := r.sealedTo
+		if done < len(sources) {
+			next = sources[done].base
+		}
+		if err := r.rewriteGroup(group, next); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *rewrite) rewriteGroup(group []source) error {
+// rewriteGroup writes neighbours into one segment that reaches to next.
+func (r *rewrite) rewriteGroup(group []source, next kafka.Offset) error {
 	r.dst, r.kept, r.out = compaction{r.log}.aside(group[0].base), nil, r.out[:0]
+	r.reached = r.dst.base
 	if err := create(r.dst); err != nil {
 		return err
 	}
-	err := r.fill(group)
-	if err == nil {
-		err = compaction{r.log}.swap(group, r.dst)
-	}
-	if err != nil && r.log.Err() == nil {
+	if err := r.fill(group, next); err != nil {
 		_ = r.dst.remove() // else the next start does it
+		return err
 	}
-	return err
+	return compaction{r.log}.swap(group, r.dst)
 }
 
 // aside makes a segment that the cleaner writes.
@@ -62,12 +74,13 @@ func (l compaction) aside(base kafka.Offset) *segment {
 	return s
 }
 
-func (r *rewrite) fill(group []source) error {
+func (r *rewrite) fill(group []source, next kafka.Offset) error {
 	for _, s := range group {
 		if err := s.scan(r.batch); err != nil {
 			return err
 		}
 	}
+	r.closeGap(next)
 	if err := r.flush(); err != nil {
 		return err
 	}
@@ -98,12 +111,14 @@ func (r *rewrite) sync() error {
 // batch takes over what is to be kept of a batch.
 func (r *rewrite) batch(h batch.Header, b []byte) error {
 	before := len(r.out)
+	r.epoch = h.LeaderEpoch
 	if err := r.filter(h, b); err != nil {
 		return err
 	}
 	if len(r.out) == before {
 		return nil
 	}
+	r.reached = h.End()
 	if h.Control() {
 		for _, t := range r.aborted[h.ProducerID] {
 			if t.Last == h.Last() {
@@ -207,12 +222,26 @@ func (r *rewrite) marker(h batch.Header, b []byte) error {
 }
 
 // emptied drops a batch, or leaves its header: that of a producer's last batch,
-// as its sequence would be forgotten, and that of the last batch of the round,
-// so that the log still reaches there.
+// as its sequence would be forgotten.
 func (r *rewrite) emptied(h batch.Header) {
-	if h.End() == r.end || h.HasProducer() && r.log.isLastOfProducer(h) {
+	if h.HasProducer() && r.log.isLastOfProducer(h) {
 		r.out = batch.AppendEmpty(r.out, h)
 	}
+}
+
+// closeGap leaves a header without records for the offsets at the end of the
+// segment whose batches are all gone. So every segment reaches to the next one,
+// and one that does not has lost its end, see recovery.lossesAbove. Only a jump
+// of offsets that no segment can span stays.
+func (r *rewrite) closeGap(next kafka.Offset) {
+	if r.reached >= next || !r.dst.fits(next-1) {
+		return
+	}
+	r.out = batch.AppendEmpty(r.out, batch.Header{
+		BaseOffset: r.reached, LastOffsetDelta: int32(next - r.reached - 1), LeaderEpoch: r.epoch,
+		MaxTimestamp: batch.NoTimestamp, ProducerID: kafka.NoProducer, ProducerEpoch: -1, BaseSequence: batch.NoSequence,
+	})
+	r.reached = next
 }
 
 // rebuild writes a batch with some of its records.
@@ -264,26 +293,49 @@ func (r *rewrite) flush() error {
 	return r.dst.flushIndexes()
 }
 
-// swap puts a finished segment in the place of its sources.
+// swap puts a finished segment in the place of its sources. Nobody else changes
+// sealed segments meanwhile; appends wait only while names change, not while the
+// folder is synced.
 func (l compaction) swap(group []source, dst *segment) error {
-	l.writer.Lock()
-	defer l.writer.Unlock()
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	if err := l.usable(); err != nil {
 		return err
 	}
-	l.shape.Lock()
-	defer l.shape.Unlock()
-	at := holder(l.segments, group[0].base)
-	if !l.unchanged(group, at) {
+	if !l.unchanged(group) {
+		_ = dst.remove() // else the next start does it
 		return errChanged
 	}
 	// From the rename of the log on, which comes last, the new segment counts.
+	// What fails from here on fails the log: of two segments the next start sees
+	// by their names which is to go.
 	if err := dst.rename(swapSuffix); err != nil {
-		return err
+		return l.fail("compaction", err)
 	}
 	if err := l.fs.SyncDir(l.folder.path()); err != nil {
-		return err
+		if vfs.TooManyFiles(err) {
+			return errors.Join(err, dst.remove()) // the originals are all there
+		}
+		return l.fail("compaction", err)
 	}
+	if err := l.replace(group, dst); err != nil {
+		return l.fail("compaction", err)
+	}
+	err := l.fs.SyncDir(l.folder.path())
+	if vfs.TooManyFiles(err) {
+		return nil // a crash finds the names of before, which say the same; the next sync does it
+	}
+	return err
+}
+
+// replace renames the files of the sources and of the segment that comes in
+// their place.
+func (l compaction) replace(group []source, dst *segment) error {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	l.shape.Lock()
+	defer l.shape.Unlock()
+	at := holder(l.segments, group[0].base)
 	old := l.segments[at : at+len(group)]
 	list := append(append(append([]*segment(nil), l.segments[:at]...), dst), l.segments[at+len(group):]...)
 	size := dst.size
@@ -308,16 +360,18 @@ func (l compaction) swap(group []source, dst *segment) error {
 			}
 		}
 	}
-	return l.fs.SyncDir(l.folder.path())
+	return nil
 }
 
 // unchanged tells whether the segments are still those that were read.
-func (l compaction) unchanged(group []source, at int) bool {
-	if at+len(group) >= len(l.segments) {
+func (l compaction) unchanged(group []source) bool {
+	_, list := l.readable()
+	at := holder(list, group[0].base)
+	if at+len(group) >= len(list) {
 		return false
 	}
 	for i, s := range group {
-		now := l.segments[at+i]
+		now := list[at+i]
 		if now != s.segment || now.size != s.size || now.log != s.log {
 			return false
 		}

@@ -27,7 +27,7 @@ type segment struct {
 	aborted aborted
 
 	// The largest timestamp and the last offset of the batch that holds it.
-	// Known once timesKnown is set, see loadTimes.
+	// Known once timesKnown is set, see findTimes.
 	timesKnown bool
 	maxTime    int64
 	maxTimeAt  kafka.Offset
@@ -206,47 +206,74 @@ func (x *index) open(size, logSize int64) error {
 	return nil
 }
 
-// loadTimes finds the largest timestamp of a segment that was opened from disk:
-// that of the last time index entry, or a later one in the batches after it.
-func (s *segment) loadTimes() error {
-	if s.timesKnown {
-		return nil
+// settleTimes finds the largest timestamp for the writer, who goes on from what
+// can be read: a header that has rotted is for those to find who read there.
+func (s *segment) settleTimes() error {
+	_, err := s.findTimes(true)
+	return err
+}
+
+// findTimes gives the largest timestamp, noTime without any, and remembers it.
+// In a segment that was opened from disk it is that of the last time index
+// entry, or a later one in the batches after it; errTorn when one of those cannot
+// be read, unless with lenient set they do not count. Who calls it holds writer,
+// or shape.
+func (s *segment) findTimes(lenient bool) (int64, error) {
+	s.mu.RLock()
+	known, largest, largestAt := s.timesKnown, s.maxTime, s.maxTimeAt
+	size, last, indexed, offsets := s.size, s.times.last, s.times.len() > 0, s.offsets.view()
+	s.mu.RUnlock()
+	if known {
+		return largest, nil
 	}
 	from := int64(0)
-	last := s.times.last
-	if s.times.len() > 0 {
-		e, ok, err := s.offsets.view().floorOffset(last.offset)
+	if indexed {
+		e, ok, err := offsets.floorOffset(last.offset)
 		if err != nil {
-			return err
+			return noTime, err
 		}
 		if ok {
 			from = e.pos
 		}
 	}
-	maxTime, maxTimeAt := last.time, last.offset
-	_, err := s.scan(from, s.size, false, func(h batch.Header, pos int64, _ []byte) bool {
-		if h.MaxTimestamp > maxTime {
-			maxTime, maxTimeAt = h.MaxTimestamp, h.Last()
+	largest, largestAt = last.time, last.offset
+	_, err := s.scan(from, size, false, func(h batch.Header, _ int64, _ []byte) bool {
+		if h.MaxTimestamp > largest {
+			largest, largestAt = h.MaxTimestamp, h.Last()
 		}
 		return true
 	})
-	if err != nil {
-		return err
+	if err != nil && !(lenient && errors.Is(err, errTorn)) {
+		return noTime, err
 	}
-	s.maxTime, s.maxTimeAt, s.timesKnown = maxTime, maxTimeAt, true
-	return nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.timesKnown { // the writer may have been here meanwhile, and have appended
+		s.timesKnown, s.maxTime, s.maxTimeAt = true, largest, largestAt
+	}
+	return s.maxTime, nil
 }
 
-// loadFirstTime finds the max timestamp of the first batch.
-func (s *segment) loadFirstTime() error {
-	if s.firstTime != noTime || s.size == 0 {
-		return nil
+// loadFirstTime gives the max timestamp of the first batch, noTime without one.
+// It takes no writer, like findTimes.
+func (s *segment) loadFirstTime() (int64, error) {
+	s.mu.RLock()
+	first, size := s.firstTime, s.size
+	s.mu.RUnlock()
+	if first != noTime || size == 0 {
+		return first, nil
 	}
-	_, err := s.scan(0, s.size, false, func(h batch.Header, _ int64, _ []byte) bool {
-		s.firstTime = h.MaxTimestamp
+	_, err := s.scan(0, size, false, func(h batch.Header, _ int64, _ []byte) bool {
+		first = h.MaxTimestamp
 		return false
 	})
-	return err
+	if err != nil {
+		return noTime, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.firstTime = first
+	return first, nil
 }
 
 // lastModifiedMs is the time of the log file, for segments without timestamps.
@@ -261,12 +288,12 @@ func (s *segment) lastModifiedMs() (int64, error) {
 // largestTime is what retention by time compares: the largest timestamp, or the
 // time of the file when the records have none or cannot be read.
 func (s *segment) largestTime() (int64, error) {
-	err := s.loadTimes()
+	largest, err := s.findTimes(false)
 	switch {
 	case err != nil && !errors.Is(err, errTorn):
 		return 0, err
-	case err == nil && s.maxTime >= 0:
-		return s.maxTime, nil
+	case err == nil && largest >= 0:
+		return largest, nil
 	}
 	return s.lastModifiedMs()
 }
@@ -323,7 +350,7 @@ func (s *segment) flushIndexes() error {
 // finishIndexes adds the final entry of the time index and writes what is
 // pending.
 func (s *segment) finishIndexes() error {
-	if err := s.loadTimes(); err != nil {
+	if err := s.settleTimes(); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -342,6 +369,9 @@ func (s *segment) syncIndexes() error {
 		return nil
 	}
 	if err := errors.Join(syncFile(s.offsets.file), syncFile(s.times.file)); err != nil {
+		s.mu.Lock()
+		s.indexUnsaved = true // for want of open files; else there is no next time
+		s.mu.Unlock()
 		return err
 	}
 	list, err := s.aborted.all()

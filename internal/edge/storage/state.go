@@ -20,10 +20,11 @@ type state struct {
 	epochs    epochs
 	producers producers
 	// recovery is the offset below which all is synced.
-	recovery    kafka.Offset
-	epochsSaved bool // the epoch file was synced with the present content
-	dirSaved    bool // the folder was synced since a file was made, renamed or removed
-	bornSaved   bool // the topic id and the folder's own entry were synced
+	recovery     kafka.Offset
+	epochsSaved  bool // the epoch file was synced with the present content
+	epochsBehind bool // the epoch file could not be written for want of open files
+	dirSaved     bool // the folder was synced since a file was made, renamed or removed
+	bornSaved    bool // the topic id and the folder's own entry were synced
 }
 
 // Start is the log start offset: the first that can be read.

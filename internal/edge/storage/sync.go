@@ -20,7 +20,7 @@ func (l *Log) Sync() (kafka.Offset, error) {
 		return l.RecoveryPoint(), err
 	}
 	synced, err := flushing{l}.sync(false)
-	return synced, l.fail("sync", err)
+	return synced, l.refuse("sync", err)
 }
 
 // SyncSealed does so for the segments that are no longer appended to, as is due
@@ -36,7 +36,7 @@ func (l *Log) SyncSealed() error {
 		return nil
 	}
 	_, err := flushing{l}.sync(true)
-	return l.fail("sync", err)
+	return l.refuse("sync", err)
 }
 
 // flushing is what a sync does to a log.
@@ -67,31 +67,48 @@ func (l flushing) sync(sealed bool) (kafka.Offset, error) {
 		began := time.Now()
 		defer func() { l.metrics.Flush.Saw(time.Since(began)) }()
 	}
+	if err := l.carryOut(w); err != nil {
+		l.takeBack(w)
+		return l.RecoveryPoint(), err
+	}
+	return l.synced(w), nil
+}
+
+func (l flushing) carryOut(w work) error {
 	for _, s := range w.segments {
 		err := syncFile(s.log)
 		if err == nil && !l.isActive(s) {
 			err = s.syncIndexes()
 		}
 		if err != nil {
-			return l.RecoveryPoint(), err
+			return err
 		}
 	}
 	if w.epochs {
 		if err := l.writeEpochs(true); err != nil {
-			return l.RecoveryPoint(), err
+			return err
 		}
 	}
 	if w.born {
 		if err := l.saveBirth(); err != nil {
-			return l.RecoveryPoint(), err
+			return err
 		}
 	}
 	if w.dir {
-		if err := l.fs.SyncDir(l.folder.path()); err != nil {
-			return l.RecoveryPoint(), err
-		}
+		return l.fs.SyncDir(l.folder.path())
 	}
-	return l.synced(w), nil
+	return nil
+}
+
+// takeBack leaves to the next sync what this one could not do for want of open
+// files. After any other failure there is no next one.
+func (l flushing) takeBack(w work) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range w.segments {
+		s.unsynced, s.indexUnsaved = true, true
+	}
+	l.dirSaved, l.bornSaved = l.dirSaved && !w.dir, l.bornSaved && !w.born
 }
 
 // saveBirth makes a new log's topic id and its folder's entry durable: without
@@ -180,11 +197,15 @@ func (l *Log) writeEpochs(sync bool) error {
 	b := l.epochs.encode()
 	l.epochsSaved = sync
 	l.mu.Unlock()
-	name := l.folder.join(EpochFile)
+	write := vfs.ReplaceFile
 	if sync {
-		return vfs.WriteFileAtomic(l.fs, name, b)
+		write = vfs.WriteFileAtomic
 	}
-	return vfs.ReplaceFile(l.fs, name, b)
+	err := write(l.fs, l.folder.join(EpochFile), b)
+	l.mu.Lock()
+	l.epochsSaved, l.epochsBehind = l.epochsSaved && err == nil, err != nil
+	l.mu.Unlock()
+	return err
 }
 
 // BecomeLeader notes that a leader epoch begins at the log's end, or does
@@ -201,5 +222,5 @@ func (l *Log) BecomeLeader(epoch kafka.Epoch) error {
 	if !grown {
 		return nil
 	}
-	return l.fail("write epochs", l.writeEpochs(false))
+	return l.refuse("write epochs", l.writeEpochs(false))
 }

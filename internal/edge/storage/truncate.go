@@ -17,6 +17,8 @@ import (
 // durable before it returns. The log then ends at end, or at the beginning of
 // the batch that held it. Readers that hold a Slice go on reading the old bytes.
 func (l *Log) TruncateTo(end kafka.Offset) error {
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usable(); err != nil {
@@ -49,6 +51,8 @@ func (l truncation) forgetBarren() error {
 // TruncateFullyAndStartAt drops all records; the log then starts and ends at an
 // offset. A follower does so when the leader's log begins above its own end.
 func (l *Log) TruncateFullyAndStartAt(o kafka.Offset) error {
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usable(); err != nil {
@@ -304,7 +308,7 @@ func (l *Log) SetStart(o kafka.Offset) error {
 	if o > l.end {
 		return kerr.Errorf(kerr.OffsetOutOfRange, "log start %d is above the end %d", o, l.end)
 	}
-	return l.fail("raise log start", l.raiseStart(o))
+	return l.refuse("raise log start", l.raiseStart(o))
 }
 
 func (l *Log) raiseStart(o kafka.Offset) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // AbortedTxn is a transaction that was aborted. A consumer that reads committed
@@ -37,7 +38,7 @@ func appendAborted(f *file, known int, list ...AbortedTxn) error {
 	for _, a := range list {
 		b = metarec.AppendAbortedTxn(b, a.record())
 	}
-	opened, err := f.acquire()
+	opened, err := f.acquireNew()
 	if err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func rewriteAborted(f *file, list []AbortedTxn) error {
 		}
 		return err
 	}
-	opened, err := f.acquire()
+	opened, err := f.acquireNew()
 	if err != nil {
 		return err
 	}
@@ -105,13 +106,17 @@ type aborted struct {
 	mu     sync.Mutex
 	loaded bool
 	list   []AbortedTxn // replaced, not changed: readers may hold it
+	late   []AbortedTxn // not yet in the file, for want of open files
 }
 
 // all gives the entries in order of their markers.
 func (a *aborted) all() ([]AbortedTxn, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	err := a.load()
+	err := a.settle()
+	if a.loaded && vfs.TooManyFiles(err) {
+		return append(slices.Clip(a.list), a.late...), nil
+	}
 	return a.list, err
 }
 
@@ -128,20 +133,33 @@ func (a *aborted) load() error {
 }
 
 // add enters a transaction unless its marker is known: a replay comes by the
-// same marker again.
+// same marker again. Its marker is in the log already, so for want of open files
+// it waits in memory.
 func (a *aborted) add(t AbortedTxn) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.late = append(a.late, t)
+	if err := a.settle(); err != nil && !vfs.TooManyFiles(err) {
+		return err
+	}
+	return nil
+}
+
+// settle writes what is late.
+func (a *aborted) settle() error {
 	if err := a.load(); err != nil {
 		return err
 	}
-	if n := len(a.list); n > 0 && a.list[n-1].Last >= t.Last {
-		return nil
+	for len(a.late) > 0 {
+		t := a.late[0]
+		if n := len(a.list); n == 0 || a.list[n-1].Last < t.Last {
+			if err := appendAborted(a.file, n, t); err != nil {
+				return err
+			}
+			a.list = append(slices.Clip(a.list), t)
+		}
+		a.late = a.late[1:]
 	}
-	if err := appendAborted(a.file, len(a.list), t); err != nil {
-		return err
-	}
-	a.list = append(slices.Clip(a.list), t)
 	return nil
 }
 
@@ -149,7 +167,7 @@ func (a *aborted) add(t AbortedTxn) error {
 func (a *aborted) truncate(end kafka.Offset) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.load(); err != nil {
+	if err := a.settle(); err != nil {
 		return err
 	}
 	kept := slices.DeleteFunc(slices.Clone(a.list), func(t AbortedTxn) bool { return t.Last >= end })

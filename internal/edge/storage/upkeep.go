@@ -26,7 +26,7 @@ func (l *Log) Tick() error {
 	}
 	l.writer.Unlock()
 	if err != nil {
-		return l.fail("tick", err)
+		return l.refuse("tick", err)
 	}
 	if err := l.SyncSealed(); err != nil {
 		return err
@@ -64,6 +64,8 @@ func (l upkeep) purge(all bool) error {
 // Close writes what is pending and, if asked to sync, makes all of it durable:
 // then a clean shutdown may be claimed. A failed log is closed without.
 func (l *Log) Close(sync bool) error {
+	l.sealed.Lock()
+	defer l.sealed.Unlock()
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if l.closed.Load() {
@@ -71,7 +73,7 @@ func (l *Log) Close(sync bool) error {
 	}
 	err := l.usable()
 	if err == nil {
-		err = l.fail("close", upkeep{l}.finish(sync))
+		err = l.refuse("close", upkeep{l}.finish(sync))
 	}
 	l.syncing.Lock() // a sync under way ends first
 	defer l.syncing.Unlock()

@@ -5,12 +5,13 @@ import (
 	"sync"
 )
 
-// Buffers come in powers of two from 1 KiB to 4 MiB; larger ones are left to
-// the garbage collector. A pool of package sync gives up what two collections
-// did not need, so an idle node keeps none.
+// Buffers come in powers of two from 1 KiB to 16 MiB, which holds a full batch
+// for each of a dozen partitions; larger ones are left to the garbage collector.
+// A pool of package sync gives up what two collections did not need, so an idle
+// node keeps none.
 const (
 	minClass   = 10
-	maxClass   = 22
+	maxClass   = 24
 	smallReply = 1 << minClass
 )
 

@@ -82,7 +82,9 @@ type Client struct {
 	mu     sync.Mutex
 	link   *link // nil until the first request
 	closed bool
-	links  sync.WaitGroup
+	// work counts the connections and the refusals under way. It grows with mu
+	// held and closed unset, so that Close waits for all of it.
+	work sync.WaitGroup
 }
 
 // NewClient makes a client; it does not connect yet.
@@ -151,33 +153,36 @@ func (e *exchange) watched(stop func() bool) {
 // runs out of time takes the connection with it, as the answers behind it
 // could only come later still.
 //
-// Errors keep their cause: see Refused and Reset, ErrVersions, ErrBusy,
+// Errors keep their cause: see Unsent, Refused and Reset, ErrVersions, ErrBusy,
 // ErrClosed and those of package context.
 func (c *Client) Send(ctx context.Context, req kmsg.Request, done func(kmsg.Response, error)) {
 	e := &exchange{req: req, done: done}
 	if _, ok := ctx.Deadline(); !ok {
 		ctx, e.cancel = context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	}
-	l, err := c.enqueue(e)
-	if err != nil {
-		go e.finish(nil, fmt.Errorf("%s: %w", c.addr, err)) // ends with done
-		return
+	if l := c.enqueue(e); l != nil {
+		e.watched(context.AfterFunc(ctx, func() { l.expire(e, ctx.Err()) }))
 	}
-	e.watched(context.AfterFunc(ctx, func() { l.expire(e, ctx.Err()) }))
 }
 
-// enqueue hands an exchange to the current connection or to a new one.
-func (c *Client) enqueue(e *exchange) (*link, error) {
+// enqueue hands an exchange to the current connection or to a new one, or
+// refuses it: then there is none.
+func (c *Client) enqueue(e *exchange) *link {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, ErrClosed
+		go e.finish(nil, fmt.Errorf("%s: %w", c.addr, ErrClosed)) // Close has waited already: it ends with done
+		return nil
 	}
 	if c.link == nil || !c.link.usable() {
 		c.link = newLink(c.addr, &c.cfg)
-		c.links.Go(c.link.run)
+		c.work.Go(c.link.run)
 	}
-	return c.link, c.link.push(e)
+	if err := c.link.push(e); err != nil {
+		c.work.Go(func() { e.finish(nil, fmt.Errorf("%s: %w", c.addr, err)) })
+		return nil
+	}
+	return c.link
 }
 
 // Do is Send that waits.
@@ -223,66 +228,5 @@ func (c *Client) Close() {
 	if l != nil {
 		l.fail(ErrClosed)
 	}
-	c.links.Wait()
-}
-
-// Pool keeps one client for each address.
-type Pool struct {
-	cfg ClientConfig
-
-	mu      sync.Mutex
-	clients map[string]*Client
-	closed  bool
-}
-
-// NewPool makes a pool whose clients share a configuration.
-func NewPool(cfg ClientConfig) *Pool {
-	return &Pool{cfg: cfg, clients: map[string]*Client{}}
-}
-
-// Get returns the client of an address, host:port. The addresses are those of
-// the cluster's members, so their number is bounded by it; Forget drops one.
-func (p *Pool) Get(addr string) *Client {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	c := p.clients[addr]
-	if c == nil {
-		c = NewClient(addr, p.cfg)
-		c.closed = p.closed
-		p.clients[addr] = c
-	}
-	return c
-}
-
-// Send is Client.Send to an address.
-func (p *Pool) Send(ctx context.Context, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
-	p.Get(addr).Send(ctx, req, done)
-}
-
-// Do is Client.Do to an address.
-func (p *Pool) Do(ctx context.Context, addr string, req kmsg.Request) (kmsg.Response, error) {
-	return p.Get(addr).Do(ctx, req)
-}
-
-// Forget closes the client of an address that is a member's no more.
-func (p *Pool) Forget(addr string) {
-	p.mu.Lock()
-	c := p.clients[addr]
-	delete(p.clients, addr)
-	p.mu.Unlock()
-	if c != nil {
-		c.Close()
-	}
-}
-
-// Close closes all clients.
-func (p *Pool) Close() {
-	p.mu.Lock()
-	p.closed = true
-	clients := p.clients
-	p.clients = map[string]*Client{}
-	p.mu.Unlock()
-	for _, c := range clients {
-		c.Close()
-	}
+	c.work.Wait()
 }

@@ -10,6 +10,9 @@ import (
 // errHandshake is a TLS handshake that failed.
 var errHandshake = errors.New("TLS handshake")
 
+// errConnect is the beginning of a connection that failed.
+var errConnect = errors.New("connect")
+
 // What a Client answers with besides errors of the network.
 var (
 	// ErrClosed: the client or pool was closed.
@@ -25,6 +28,10 @@ func isNetwork(err error) bool {
 	var netErr net.Error
 	return errors.As(err, &netErr) || errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe)
 }
+
+// Unsent tells whether err says that the request has certainly not been sent,
+// because there was no connection yet.
+func Unsent(err error) bool { return errors.Is(err, errConnect) }
 
 // Refused tells whether err says that nobody listens at the other side: the
 // process is down, and known to be at once.

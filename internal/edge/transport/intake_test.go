@@ -149,9 +149,9 @@ func TestFramesGrowAsTheirBytesArrive(t *testing.T) {
 	}
 }
 
-// max.connections.per.ip: "excess closed at once"; overrides come first.
+// max.connections.per.ip: "excess closed at once".
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
-	_, addr := serve(t, Config{MaxConnectionsPerIP: 5, PerIP: map[string]int{"127.0.0.1": 2}}, services{3: {Handler: echo}})
+	_, addr := serve(t, Config{MaxConnectionsPerIP: 2}, services{3: {Handler: echo}})
 	var open []*peerConn
 	for i := range int32(2) {
 		c := dial(t, addr)

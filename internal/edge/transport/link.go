@@ -105,7 +105,7 @@ func (l *link) fail(cause error) {
 func (l *link) run() {
 	frames, err := l.connect()
 	if err != nil {
-		l.fail(fmt.Errorf("connect to %s: %w", l.addr, err))
+		l.fail(fmt.Errorf("%w to %s: %w", errConnect, l.addr, err))
 		return
 	}
 	var reading sync.WaitGroup

@@ -23,12 +23,11 @@ const diskReads = 64
 // Config of a Server. The zero value has no limits besides MaxRequestBytes,
 // which is then 100 MiB.
 type Config struct {
-	MaxRequestBytes     int            // socket.request.max.bytes
-	QueuedBytes         int64          // queued.max.request.bytes; <= 0: no bound
-	Idle                time.Duration  // connections.max.idle.ms; <= 0: for ever
-	MaxConnections      int            // max.connections; <= 0: no bound
-	MaxConnectionsPerIP int            // max.connections.per.ip; <= 0: no bound
-	PerIP               map[string]int // max.connections.per.ip.overrides
+	MaxRequestBytes     int           // socket.request.max.bytes
+	QueuedBytes         int64         // queued.max.request.bytes; <= 0: no bound
+	Idle                time.Duration // connections.max.idle.ms; <= 0: for ever
+	MaxConnections      int           // max.connections; <= 0: no bound
+	MaxConnectionsPerIP int           // max.connections.per.ip; <= 0: no bound
 	Logger              *slog.Logger
 	Observer            Observer // may be nil
 }
@@ -203,17 +202,13 @@ func peer(nc net.Conn) (host string, port int) {
 // admit counts the connection, unless its address has as many as it may or the
 // server stops.
 func (s *Server) admit(c *conn) bool {
-	host := c.info.ClientHost
-	limit, special := s.cfg.PerIP[host]
-	if !special {
-		limit = s.cfg.MaxConnectionsPerIP
-	}
+	host, limit := c.info.ClientHost, s.cfg.MaxConnectionsPerIP
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.stopping.Load() {
 		return false
 	}
-	if (special || limit > 0) && s.perIP[host] >= limit {
+	if limit > 0 && s.perIP[host] >= limit {
 		if s.cfg.Observer != nil {
 			s.cfg.Observer.Refused("too many connections of one address")
 		}

@@ -165,7 +165,7 @@ func TestStartsThatCannotBeRightAreRefused(t *testing.T) {
 		props, _ := serverProperties(t, one+","+two, "")
 		format(t, props, clusterID)
 		edit(t, filepath.Join(two, "meta.properties"), clusterID, otherID)
-		wants(t, refusedStart(t, props), "cluster", clusterID, otherID)
+		wants(t, refusedStart(t, props), "cluster.id", clusterID, otherID)
 	})
 	t.Run("formatting again with another cluster id", func(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "data")

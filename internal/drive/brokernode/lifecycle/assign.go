@@ -54,7 +54,7 @@ func (a *assigner) remove(replica kafka.TopicIDPartition) {
 	left := len(a.queue)
 	a.mu.Unlock()
 	if left == 0 {
-		a.life.hurry()
+		a.life.hurryUnfencing()
 	}
 }
 
@@ -109,7 +109,7 @@ func (a *assigner) report(ctx context.Context) error {
 		return errors.New("the controller settled none of the assignments")
 	}
 	if a.len() == 0 {
-		a.life.hurry()
+		a.life.hurryUnfencing()
 	}
 	return nil
 }

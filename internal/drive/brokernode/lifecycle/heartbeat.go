@@ -22,6 +22,7 @@ const leavingPause = 50 * time.Millisecond
 func (l *Lifecycle) beat(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	failing := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -33,8 +34,8 @@ func (l *Lifecycle) beat(ctx context.Context) error {
 		if !l.worthTelling() {
 			continue
 		}
-		if err := l.heartbeat(ctx); err != nil && ctx.Err() == nil {
-			l.cfg.Log.Warn("heartbeat failed", "err", err)
+		if err := l.heartbeat(ctx); ctx.Err() == nil {
+			failing = l.logHeartbeat(err, failing)
 		}
 		if closed(l.goAway) {
 			return nil
@@ -43,6 +44,20 @@ func (l *Lifecycle) beat(ctx context.Context) error {
 			return fmt.Errorf("directory %s failed and the controller has not heard of it for %v", dir, l.cfg.DirFailureTimeout)
 		}
 	}
+}
+
+// logHeartbeat tells the first of a row of failures, and its end; the others add
+// nothing. It returns whether the row goes on.
+func (l *Lifecycle) logHeartbeat(err error, failing bool) bool {
+	switch {
+	case err != nil && !failing:
+		l.cfg.Log.Warn("heartbeat failed; it is repeated", "err", err)
+	case err != nil:
+		l.cfg.Log.Debug("heartbeat failed again", "err", err)
+	case failing:
+		l.cfg.Log.Info("heartbeat taken again")
+	}
+	return err != nil
 }
 
 func (l *Lifecycle) interval() time.Duration {

@@ -82,21 +82,19 @@ type Lifecycle struct {
 	failed  map[kafka.DirID]time.Time // offline directories: when they failed
 	told    map[kafka.DirID]bool      // those of failed that the controller knows
 
-	registered chan struct{} // closed after the registration
-	unfenced   chan struct{} // closed the first time the controller unfences us
-	goAway     chan struct{} // closed when the controller lets a leaving broker go
+	unfenced chan struct{} // closed the first time the controller unfences us
+	goAway   chan struct{} // closed when the controller lets a leaving broker go
 }
 
 // New prepares a lifecycle; Run starts it.
 func New(cfg Config) *Lifecycle {
 	l := &Lifecycle{
-		cfg:        cfg,
-		kick:       make(chan struct{}, 1),
-		failed:     map[kafka.DirID]time.Time{},
-		told:       map[kafka.DirID]bool{},
-		registered: make(chan struct{}),
-		unfenced:   make(chan struct{}),
-		goAway:     make(chan struct{}),
+		cfg:      cfg,
+		kick:     make(chan struct{}, 1),
+		failed:   map[kafka.DirID]time.Time{},
+		told:     map[kafka.DirID]bool{},
+		unfenced: make(chan struct{}),
+		goAway:   make(chan struct{}),
 	}
 	l.epoch.Store(int64(kafka.NoBrokerEpoch))
 	l.published.Store(int64(kafka.NoOffset))
@@ -114,7 +112,6 @@ func (l *Lifecycle) Run(ctx context.Context) error {
 	if err := l.register(ctx); err != nil {
 		return fmt.Errorf("register broker %d: %w", l.cfg.Node, err)
 	}
-	close(l.registered)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	assigned := make(chan struct{})
@@ -131,27 +128,23 @@ func (l *Lifecycle) Run(ctx context.Context) error {
 // Epoch is the broker epoch, or kafka.NoBrokerEpoch before the registration.
 func (l *Lifecycle) Epoch() kafka.BrokerEpoch { return kafka.BrokerEpoch(l.epoch.Load()) }
 
-// Registered is closed once the controller has taken the registration.
-func (l *Lifecycle) Registered() <-chan struct{} { return l.registered }
-
 // Unfenced is closed once clients may be served.
 func (l *Lifecycle) Unfenced() <-chan struct{} { return l.unfenced }
 
 // Published tells that all metadata up to offset has been applied here.
 func (l *Lifecycle) Published(offset kafka.Offset) {
 	l.published.Store(int64(offset))
-	if !closed(l.unfenced) {
-		l.hurry()
-	}
+	l.hurryUnfencing()
 }
 
 // Ready says that the broker's replicas are in place, so that it may be
-// unfenced as soon as all their directories are known to the controller.
+// unfenced as soon as all their directories are known to the controller. Said
+// again it changes nothing.
 func (l *Lifecycle) Ready() {
 	l.mu.Lock()
 	l.ready = true
 	l.mu.Unlock()
-	l.hurry()
+	l.hurryUnfencing()
 }
 
 // Assign reports that a replica lies in dir while metadata says otherwise.
@@ -195,6 +188,14 @@ func (l *Lifecycle) hurry() {
 	select {
 	case l.kick <- struct{}{}:
 	default: // one is due already
+	}
+}
+
+// hurryUnfencing is hurry for what matters only to a broker that waits to be
+// unfenced; later it waits for the heartbeat that comes anyway.
+func (l *Lifecycle) hurryUnfencing() {
+	if !closed(l.unfenced) {
+		l.hurry()
 	}
 }
 

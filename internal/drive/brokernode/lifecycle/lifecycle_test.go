@@ -119,11 +119,11 @@ func TestTheRegistrationIsRepeatedWhileTheControllerIsAwayOrHoldsADuplicate(t *t
 		}}
 		l, stop := start(d, nil)
 		time.Sleep(5 * time.Second)
-		if closed(l.Registered()) {
+		if l.Epoch() != kafka.NoBrokerEpoch {
 			t.Fatal("registered without a controller")
 		}
 		d.set(func(d *desk) { d.down = false })
-		<-l.Registered()
+		time.Sleep(5 * time.Second)
 		if l.Epoch() != 42 || asked != 3 {
 			t.Errorf("epoch %d after %d questions", l.Epoch(), asked)
 		}
@@ -200,6 +200,50 @@ func TestNoHeartbeatBeforeTheBrokerHasReadItsRegistration(t *testing.T) {
 		synctest.Wait()
 		if d.last() == nil {
 			t.Error("caught up and still silent")
+		}
+	})
+}
+
+// Heartbeats are for the interval: metadata that moves on, be it by NoOps alone,
+// and replicas that come and go are no reason for another.
+func TestNoHeartbeatBeyondTheIntervalWhenNothingChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{}
+		l, stop := start(d, nil)
+		defer stop()
+		l.Published(10)
+		l.Ready()
+		<-l.Unfenced()
+		synctest.Wait()
+		before := len(d.heartbeats)
+		for i := range 40 { // 20 s
+			l.Published(kafka.Offset(11 + i))
+			l.Ready()
+			l.Unassign(kafka.TopicIDPartition{Topic: kafka.TopicID{byte(i)}})
+			time.Sleep(500 * time.Millisecond)
+		}
+		synctest.Wait()
+		if n := len(d.heartbeats) - before; n > 10 {
+			t.Errorf("%d heartbeats in 20 s of an interval of 2 s", n)
+		}
+	})
+}
+
+// A replica that was deleted has nothing to report and keeps nobody waiting.
+func TestADeletedReplicaLeavesTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &desk{refuse: kerr.InvalidRequest}
+		l, stop := start(d, nil)
+		defer stop()
+		replica := kafka.TopicIDPartition{Topic: kafka.TopicID{9}}
+		l.Assign(replica, kafka.DirID{1})
+		l.Published(10)
+		l.Ready()
+		time.Sleep(5 * time.Second)
+		l.Unassign(replica)
+		<-l.Unfenced()
+		if n := l.QueuedAssignments(); n != 0 {
+			t.Errorf("%d queued", n)
 		}
 	})
 }

@@ -53,7 +53,7 @@ func (p *Partition) append(b []byte, waitsForAll bool, wake []*await.Parked) (Ap
 		p.startSync(stored.End)
 		return got, wake, nil
 	}
-	return got, p.step(replica.Appended{End: p.visibleEnd(stored.End)}, wake), nil
+	return got, p.step(replica.Appended{End: p.sync.visible(stored.End)}, wake), nil
 }
 
 // AppendAt is Append for coordinators, whose batches are good by construction

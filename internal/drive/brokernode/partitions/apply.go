@@ -70,6 +70,9 @@ func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.Topic
 		_, _, known := before.PartitionByID(id)
 		m.attach(p, wanted, m.started && !known)
 		m.add(p)
+		if dir := p.dirNow(); !m.cfg.Dirs.Online(dir) {
+			p.failed(dir) // DirFailed may have looked before the replica was there
+		}
 	case p.dirNow() != wanted && m.cfg.Dirs.Online(p.dirNow()):
 		m.cfg.Assign.Assign(id, p.dirNow())
 	}
@@ -149,6 +152,7 @@ func (m *Manager) deleteTopic(t *image.Topic) {
 // drop ends a replica and deletes its log.
 func (m *Manager) drop(p *Partition, deleted bool) {
 	m.remove(p)
+	m.cfg.Assign.Unassign(p.ID)
 	log := p.detach(deleted)
 	if log == nil {
 		return

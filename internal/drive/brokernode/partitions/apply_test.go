@@ -69,6 +69,20 @@ func TestNoEmptyReplicaWhileADirectoryIsOffline(t *testing.T) {
 	}
 }
 
+// A directory that fails after its logs were found, and before the replicas
+// that they belong to exist, takes those along all the same.
+func TestAReplicaIsNotMadeOfAFailedDirectory(t *testing.T) {
+	b := newBed(t).Start()
+	b.Topic("t", 1)
+	dir := b.Find("t", 0).Status().Dir
+	b.Stop()
+	next := b.Over(b.Dirs.FS)
+	next.Dirs.Fail(dir)
+	if s := next.Start().Find("t", 0).Status(); !s.Offline {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestDeletedTopicsAndMovedReplicasGo(t *testing.T) {
 	b := newBed(t).Start()
 	gone, moved := b.Topic("gone", 1), b.Topic("moved", 1)
@@ -83,6 +97,11 @@ func TestDeletedTopicsAndMovedReplicasGo(t *testing.T) {
 	}
 	if _, err := held.Append(records(1), false); kerr.Of(err) != kerr.NotLeaderOrFollower {
 		t.Errorf("who still holds it: %v", err)
+	}
+	for _, id := range []kafka.TopicID{gone, moved} {
+		if dir, queued := b.Assigned.Of(kafka.TopicIDPartition{Topic: id}); queued {
+			t.Errorf("that %s lies in %s is still to be told", id, dir)
+		}
 	}
 	// A broker that is no replica of a partition that exists says so (KAFKA-6796).
 	if _, err := b.Manager.Named(named("moved")); kerr.Of(err) != kerr.NotLeaderOrFollower {

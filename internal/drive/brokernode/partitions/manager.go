@@ -37,9 +37,10 @@ type Dirs interface {
 type LoadedLog = dirs.LoadedLog
 
 // Assigner is told in which directory a replica lies, where metadata says
-// something else (KIP-858). It must not block.
+// something else (KIP-858), and which replicas are gone. It must not block.
 type Assigner interface {
 	Assign(replica kafka.TopicIDPartition, dir kafka.DirID)
+	Unassign(replica kafka.TopicIDPartition)
 }
 
 // ISRProposer asks the controller for another ISR (AlterPartition) and answers

@@ -13,7 +13,7 @@ func (p *Partition) attach(log *storage.Log, dir kafka.DirID, highWatermark kafk
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.log, p.dir = log, dir
-	p.sync.synced = log.RecoveryPoint()
+	p.sync.synced, p.sync.shown = log.RecoveryPoint(), log.End()
 	p.core = replica.New(replica.Config{
 		Self: p.host.cfg.Self, LagMax: p.host.lagMax, MinISR: p.Policy().MinInsyncReplicas,
 		HighWatermark: highWatermark, Log: replica.Extent{Start: log.Start(), End: log.End()},
@@ -35,7 +35,7 @@ func (p *Partition) assign(a replica.Assigned) error {
 		p.mu.Unlock()
 		return nil // offline: it keeps answering so, whatever its role
 	}
-	a.Log = replica.Extent{Start: p.log.Start(), End: max(p.log.Start(), p.visibleEnd(p.log.End()))}
+	a.Log = replica.Extent{Start: p.log.Start(), End: max(p.log.Start(), p.sync.visible(p.log.End()))}
 	ledBefore, oldEpoch, inSync := p.core.Role() == replica.Leading, p.core.LeaderEpoch(), len(p.core.ISR())
 	var err error
 	if a.Leader == p.host.cfg.Self && a.LeaderEpoch > oldEpoch {
@@ -45,7 +45,7 @@ func (p *Partition) assign(a replica.Assigned) error {
 	if err == nil {
 		wake = p.step(a, wake)
 		if turned = p.out.Turned; turned {
-			p.sync.reset(p.log.RecoveryPoint())
+			p.sync.reset(p.log.RecoveryPoint(), a.Log.End)
 		}
 		p.countISR(inSync)
 	}

@@ -15,7 +15,11 @@ import (
 // of the new end afterwards, so neither producers nor consumers ever learn of
 // records that a crash could take away.
 type syncing struct {
+	// running stays set after a sync that failed: what is on disk is not known
+	// then, and the directory is about to go offline.
 	running bool
+	// shown is the end that the core knows.
+	shown kafka.Offset
 	// wanted is the end that a sync was asked for, synced what the disk holds.
 	// Invariant: synced < wanted only while running.
 	wanted, synced kafka.Offset
@@ -42,18 +46,20 @@ func (p *Partition) startSync(end kafka.Offset) {
 	}
 }
 
-// visibleEnd is how much of the log the core may know of: while a sync runs,
-// not more than what the disk holds.
-func (p *Partition) visibleEnd(end kafka.Offset) kafka.Offset {
-	if p.sync.running {
-		return p.sync.synced
+// visible is how much of a log that ends at end the core may know of: while a
+// sync runs, not more than what the disk holds or what it knows already.
+func (s *syncing) visible(end kafka.Offset) kafka.Offset {
+	if s.running {
+		end = min(end, max(s.synced, s.shown))
 	}
+	s.shown = max(s.shown, end) // a duplicate ends where it was the first time
 	return end
 }
 
-// reset begins a leader epoch: a follower's log may have been cut below what was
-// synced before. mu is held.
-func (s *syncing) reset(synced kafka.Offset) {
+// reset begins a leader epoch in which the core knows of shown: a follower's log
+// may have been cut below what was known or synced before. mu is held.
+func (s *syncing) reset(synced, shown kafka.Offset) {
+	s.shown = shown
 	if !s.running {
 		s.wanted, s.synced = synced, synced
 	}
@@ -61,7 +67,7 @@ func (s *syncing) reset(synced kafka.Offset) {
 
 // cut follows a truncation: what lies above end is no longer there. mu is held.
 func (s *syncing) cut(end kafka.Offset) {
-	s.wanted, s.synced = min(s.wanted, end), min(s.synced, end)
+	s.shown, s.wanted, s.synced = min(s.shown, end), min(s.wanted, end), min(s.synced, end)
 }
 
 // syncAll syncs until nothing is wanted. A log that fails takes its directory
@@ -70,16 +76,12 @@ func (p *Partition) syncAll() {
 	for more := true; more; {
 		p.mu.Lock()
 		log := p.log
-		p.sync.running = log != nil
 		p.mu.Unlock()
 		if log == nil {
 			return
 		}
 		end, err := log.Sync()
 		if err != nil {
-			p.mu.Lock()
-			p.sync.running = false
-			p.mu.Unlock()
 			return
 		}
 		more = p.syncedTo(end)
@@ -103,7 +105,7 @@ func (p *Partition) syncedTo(end kafka.Offset) bool {
 			end = p.log.End()
 		}
 	}
-	wake := p.step(replica.Appended{End: end}, room[:0])
+	wake := p.step(replica.Appended{End: p.sync.visible(end)}, room[:0])
 	if !p.out.HighWatermarkMoved {
 		wake = p.commits.AppendTo(wake) // acks=1 waits for the sync alone
 	}

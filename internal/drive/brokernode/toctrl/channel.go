@@ -6,8 +6,8 @@ package toctrl
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -46,18 +46,44 @@ type Config struct {
 }
 
 // Channel takes requests to the active controller.
-type Channel struct{ cfg Config }
+type Channel struct {
+	cfg  Config
+	ctx  context.Context // ends with Close
+	stop context.CancelFunc
+
+	// searches are forwarded requests that look for the controller. They grow
+	// with mu held and ctx alive, so that Close waits for all of them.
+	mu       sync.Mutex
+	searches sync.WaitGroup
+}
 
 // New makes a channel.
-func New(cfg Config) *Channel { return &Channel{cfg} }
+func New(cfg Config) *Channel {
+	c := &Channel{cfg: cfg}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// Close ends the search for a controller, for all who wait for one, and waits
+// until they have been told. What was sent already is the pool's.
+func (c *Channel) Close() {
+	c.mu.Lock()
+	c.stop()
+	c.mu.Unlock()
+	c.searches.Wait()
+}
 
 // searchPause is the wait between two looks for a controller that is not known.
 const searchPause = 5 * time.Millisecond
 
+// refusedPause is the wait after a controller could not be connected to: it may
+// have stopped, and the quorum has not noticed yet.
+const refusedPause = 50 * time.Millisecond
+
 // errNoController: the controller was not found in time.
 var errNoController = kerr.Errorf(kerr.NotController, "no active controller is known")
 
-// leader waits until a controller is known or ctx ends.
+// leader waits until a controller is known, or ctx or the channel ends.
 func (c *Channel) leader(ctx context.Context) (Leader, error) {
 	if l := c.cfg.Leader(); l.Node != kafka.NoNode {
 		return l, nil
@@ -67,6 +93,8 @@ func (c *Channel) leader(ctx context.Context) (Leader, error) {
 	for {
 		select {
 		case <-ctx.Done():
+			return Leader{}, errNoController
+		case <-c.ctx.Done():
 			return Leader{}, errNoController
 		case <-tick.C:
 		}
@@ -79,19 +107,46 @@ func (c *Channel) leader(ctx context.Context) (Leader, error) {
 // here tells whether requests to l stay in this process.
 func (c *Channel) here(l Leader) bool { return l.Node == c.cfg.Self && c.cfg.Local != nil }
 
-// Do sends one of this broker's own requests and waits for the answer.
+// pause waits after a refused connection; false means that ctx or the channel
+// ended.
+func (c *Channel) pause(ctx context.Context) bool {
+	timer := time.NewTimer(refusedPause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+	case <-c.ctx.Done():
+	}
+	return false
+}
+
+// Do sends one of this broker's own requests and waits for the answer. While no
+// connection to a controller can be made nothing has been sent, so it looks for
+// one until ctx ends.
 func (c *Channel) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
-	l, err := c.leader(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if !c.here(l) {
-		resp, err := c.cfg.Pool.Do(ctx, l.Addr, req)
+	for {
+		l, err := c.leader(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("controller %d at %s: %w", l.Node, l.Addr, err)
+			return nil, err
 		}
-		return resp, nil
+		if c.here(l) {
+			return c.local(ctx, req)
+		}
+		resp, err := c.cfg.Pool.Do(ctx, l.Addr, req)
+		switch {
+		case err == nil:
+			return resp, nil
+		case !transport.Unsent(err):
+			return nil, fmt.Errorf("controller %d at %s: %w", l.Node, l.Addr, err)
+		case !c.pause(ctx):
+			return nil, errNoController
+		}
 	}
+}
+
+// local serves one of this broker's own requests in this process.
+func (c *Channel) local(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
 	if newest, ok := c.cfg.Newest(req.Key()); ok {
 		req.SetVersion(min(newest, req.MaxVersion()))
 	}
@@ -109,40 +164,13 @@ func (c *Channel) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 	}
 }
 
-// Forward takes a client's request to the controller. done is called once,
-// perhaps before Forward returns. When the connection breaks after the request
-// was sent the outcome is unknown and the error is REQUEST_TIMED_OUT.
-func (c *Channel) Forward(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
-	if l := c.cfg.Leader(); c.here(l) {
-		c.cfg.Local(ctx, from, req, done)
-		return
+// begin runs a search, unless the channel is closed.
+func (c *Channel) begin(search func()) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ctx.Err() != nil {
+		return false
 	}
-	// Looking for the controller may take a while, and the connection that
-	// brought the request has others to read.
-	go func() {
-		l, err := c.leader(ctx)
-		switch {
-		case err != nil:
-			done(nil, err)
-		case c.here(l):
-			c.cfg.Local(ctx, from, req, done)
-		default:
-			c.sealed(ctx, l, from, req, done)
-		}
-	}()
-}
-
-func (c *Channel) sealed(ctx context.Context, l Leader, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
-	c.cfg.Pool.Send(ctx, l.Addr, c.cfg.Seal(from, req), func(resp kmsg.Response, err error) {
-		if err != nil {
-			done(nil, kerr.Errorf(kerr.RequestTimedOut, "controller %d at %s: the outcome is unknown: %v", l.Node, l.Addr, err))
-			return
-		}
-		answer, ok := resp.(*kmsg.EnvelopeResponse)
-		if !ok {
-			done(nil, errors.New("the controller answered with something else"))
-			return
-		}
-		done(c.cfg.Unseal(req, answer))
-	})
+	c.searches.Go(search)
+	return true
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"maps"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -69,13 +70,36 @@ func (c *checkpoints) cleanedTo(tp kafka.TopicPartition) kafka.Offset {
 	return c.cleaned[tp]
 }
 
-// replace writes a file if its content, as it is now, differs from what was
-// written last. It is asked under the lock, so that no older answer overwrites a
-// recovery point that fell in between.
-func (c *checkpoints) replace(name string, now func() storage.Offsets) error {
+func (c *checkpoints) recoveryPoint(tp kafka.TopicPartition) kafka.Offset {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.write(name, now())
+	return c.recovery[tp]
+}
+
+// checkpoint writes a file if what the logs say now differs from what was written
+// last. They are listed and asked under the lock of the checkpoints: no older
+// answer overwrites a recovery point that fell in between, and none of a deleted
+// log is written for its successor of the same name.
+func (dir *directory) checkpoint(name string, of func(logs []*storage.Log) storage.Offsets) error {
+	c := &dir.checkpoints
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	logs := dir.all()
+	if dir.offline() != nil {
+		return nil // what was written last stays for the next start
+	}
+	return c.write(name, of(logs))
+}
+
+// cleaned writes how far a log was compacted, unless it was deleted meanwhile.
+func (dir *directory) cleaned(l *storage.Log, to kafka.Offset) error {
+	return dir.checkpoint(CleanerFile, func(logs []*storage.Log) storage.Offsets {
+		next := maps.Clone(dir.checkpoints.cleaned)
+		if slices.Contains(logs, l) {
+			next[l.TP()] = to
+		}
+		return next
+	})
 }
 
 func (c *checkpoints) write(name string, now storage.Offsets) error {

@@ -111,7 +111,7 @@ func (c *Claimed) identify(w Want, found []metaprops.Properties) error {
 			first, c.ClusterID = i, p.ClusterID
 		}
 		if p.ClusterID != c.ClusterID {
-			return fmt.Errorf("%s belongs to cluster %q and %s to %q: remove the one that is not of this cluster from log.dirs",
+			return fmt.Errorf("%s has cluster.id %q and %s has cluster.id %q: remove the one that is not of this cluster from log.dirs",
 				c.Directories[first].Path, c.ClusterID, d.Path, p.ClusterID)
 		}
 		if err := c.ensureID(d, p, w); err != nil {

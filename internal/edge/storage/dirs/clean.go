@@ -61,8 +61,8 @@ func (d cleaning) once() bool {
 	if err != nil || to <= best.dirt.From {
 		return false // the directory failed, which was told, or the log changed meanwhile
 	}
-	if err := best.dir.checkpoints.set(CleanerFile, tp, to); err != nil {
-		d.fail(best.dir, err)
+	if err := best.dir.cleaned(best.log, to); err != nil {
+		d.failOrWait(best.dir, err)
 		return false
 	}
 	d.figures.compacted(time.Since(began), size, best.log.Size())
@@ -92,7 +92,7 @@ func (d cleaning) dirtiest() (best candidate, ok bool) {
 				return err
 			}
 		}
-		if err := dir.checkpointRecovery(dir.all()); err != nil {
+		if err := dir.checkpointRecovery(); err != nil {
 			return err
 		}
 		for _, l := range logs {
@@ -100,7 +100,7 @@ func (d cleaning) dirtiest() (best candidate, ok bool) {
 			if !known {
 				continue
 			}
-			dirt, err := l.Dirt(dir.checkpoints.cleanedTo(l.TP()), hw)
+			dirt, err := l.Dirt(dir.checkpoints.cleanedTo(l.TP()), hw, dir.checkpoints.recoveryPoint(l.TP()))
 			if errors.Is(err, kerr.CorruptMessage) {
 				d.leave(candidate{dir, l, dirt}, err)
 				continue

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
@@ -49,8 +50,7 @@ func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.Top
 		return nil, err
 	}
 	if err := dir.checkpoints.forget(tp); err != nil {
-		d.fail(dir, err)
-		return nil, dir.offline()
+		return nil, d.refuse(dir, err)
 	}
 	opt := d.logOptions(dir, tp)
 	opt.TopicID, opt.Config = topic, c
@@ -59,8 +59,7 @@ func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.Top
 		return nil, err
 	}
 	if err != nil {
-		d.fail(dir, err)
-		return nil, dir.offline()
+		return nil, d.refuse(dir, err)
 	}
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
@@ -69,6 +68,15 @@ func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.Top
 		l.Fail(dir.err)
 	}
 	return l, nil
+}
+
+// refuse gives the error of a creation that failed, after taking the directory
+// offline unless it was for want of open files.
+func (d *Dirs) refuse(dir *directory, err error) error {
+	if d.failOrWait(dir, err); dir.offline() != nil {
+		return dir.offline()
+	}
+	return fmt.Errorf("%w: %w", kerr.KafkaStorageError, err)
 }
 
 // emptiestFirst orders the directories that work by how many logs they hold.

@@ -79,7 +79,7 @@ type directory struct {
 	path  string
 	id    kafka.DirID
 	clean bool // the marker of a clean shutdown was there, or loading has finished
-	boot  bool // see storage.SameBoot
+	boot  storage.BootNote
 
 	mu     sync.Mutex
 	err    error // why it is offline
@@ -181,8 +181,30 @@ func (d *Dirs) holder(l *storage.Log) *directory {
 	return nil
 }
 
+// failOrWait takes a directory offline for an error of its disk. Too many open
+// files are none: what could not be done is done when its turn comes again.
+func (d *Dirs) failOrWait(dir *directory, err error) {
+	if vfs.TooManyFiles(err) {
+		d.opt.Logger.Warn("work on a log directory has to wait for open files", "dir", dir.path, "error", err)
+		return
+	}
+	d.fail(dir, err)
+}
+
+// Fail takes the directory with a path offline, if it is one of log.dirs, after
+// the disk has failed somebody else who uses it. OnFailed is told as always.
+func (d *Dirs) Fail(path string, err error) {
+	for _, dir := range d.list {
+		if filepath.Clean(dir.path) == filepath.Clean(path) {
+			d.fail(dir, err)
+		}
+	}
+}
+
 // fail takes a directory offline, once: all its logs refuse to change, and who
-// registered is told. It never blocks, as a log calls it that was just writing.
+// registered is told, from a goroutine. Before it returns, and with it the log
+// that was just writing, the boot note is gone: what was not synced is unknown
+// from here on, so the next start must not take it for whole.
 func (d *Dirs) fail(dir *directory, err error) {
 	dir.mu.Lock()
 	first := dir.err == nil
@@ -199,17 +221,14 @@ func (d *Dirs) fail(dir *directory, err error) {
 		l.Fail(failed)
 	}
 	d.opt.Logger.Error("log directory is offline until the next start", "dir", dir.path, "id", dir.id, "error", err)
-	tell := d.loaded.Load()
-	d.work.Go(func() {
-		// What was not synced is unknown from here on, so the next start must
-		// not take it for whole. The note may be as unreachable as the rest.
-		if err := storage.ForgetBoot(d.fs, dir.path); err != nil {
-			d.opt.Logger.Debug("boot note stays", "dir", dir.path, "error", err)
-		}
-		if d.opt.OnFailed != nil && tell {
-			d.opt.OnFailed(dir.id, dir.path, failed)
-		}
-	})
+	if d.opt.OnFailed != nil && d.loaded.Load() {
+		d.work.Go(func() { d.opt.OnFailed(dir.id, dir.path, failed) })
+	}
+	if err := storage.ForgetBoot(d.fs, dir.path); err != nil {
+		// A file system that takes no change is of use only when it is mounted
+		// anew, and then the note is void.
+		d.opt.Logger.Debug("boot note stays", "dir", dir.path, "error", err)
+	}
 }
 
 // Info describes a directory for DescribeLogDirs and for people.

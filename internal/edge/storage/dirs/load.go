@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
@@ -18,8 +19,8 @@ func isDamaged(err error) bool { return errors.Is(err, storage.ErrBadCheckpoint)
 
 // Load opens every log in the claimed log directories. A directory in which
 // something cannot be read goes offline; the error is for what must stop the
-// node: a folder that is no partition, a partition that is there twice, or no
-// directory that works.
+// node: a folder that is no partition, a partition that is there twice, no
+// directory that works, or the metadata log in one that does not.
 func Load(c *Claimed, opt Options) (*Dirs, error) {
 	if opt.Now == nil {
 		opt.Now = time.Now
@@ -34,7 +35,7 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 		opt.KeyBytes = defaultKeyBytes
 	}
 	opt.Threads = max(opt.Threads, 1)
-	d := loading{&Dirs{opt: opt, fs: c.fs, claimed: c}}
+	d := loading{&Dirs{opt: opt, fs: opt.Files.Relieve(c.fs), claimed: c}}
 	for _, from := range c.Directories {
 		if from.Logs {
 			d.list = append(d.list, d.directory(from))
@@ -84,6 +85,11 @@ func (d loading) load() error {
 	if len(d.OnlineIDs()) == 0 {
 		return fmt.Errorf("no log directory works: %w", d.list[0].offline())
 	}
+	for _, dir := range d.list {
+		if err := dir.offline(); err != nil && dir.path == d.claimed.Metadata.Path {
+			return fmt.Errorf("the directory of the metadata log does not work: %w", err)
+		}
+	}
 	return nil
 }
 
@@ -101,8 +107,11 @@ func (d loading) loadDirectory(dir *directory) error {
 	if err == nil {
 		err = d.openAll(dir, names)
 	}
-	if err == nil {
+	if err == nil && !dir.clean {
 		err = storage.RecordBoot(d.fs, dir.path)
+	}
+	if vfs.TooManyFiles(err) {
+		return fmt.Errorf("load %s: %w: let the process have more files open", dir.path, err)
 	}
 	if err != nil {
 		d.fail(dir, err)
@@ -113,14 +122,22 @@ func (d loading) loadDirectory(dir *directory) error {
 	return nil
 }
 
-// prepare takes the clean marker away, so that a crash while loading counts as
-// one, and reads the checkpoints.
+// prepare reads the checkpoints and puts the boot note in the place of the clean
+// marker: from here on a crash counts as one.
 func (d loading) prepare(dir *directory) (err error) {
-	if dir.clean, err = takeMarker(d.fs, dir.path); err != nil {
+	if dir.clean, _, err = readMarker(d.fs, dir.path); err != nil {
 		return err
 	}
-	if dir.boot, err = storage.SameBoot(d.fs, dir.path); err != nil {
+	if dir.boot, err = storage.ReadBoot(d.fs, dir.path); err != nil {
 		return err
+	}
+	if dir.clean {
+		if err := storage.RecordBoot(d.fs, dir.path); err != nil {
+			return err
+		}
+		if err := removeMarker(d.fs, dir.path); err != nil {
+			return err
+		}
 	}
 	return dir.checkpoints.read(d.opt.Logger)
 }
@@ -184,9 +201,10 @@ func inParallel[T any](workers int, list []T, do func(T) error) error {
 
 func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
 	opt := d.logOptions(dir, tp)
-	opt.Clean, opt.SameBoot = dir.clean, dir.boot
+	opt.Clean, opt.SameBoot, opt.Gapless = dir.clean, dir.boot.Same, dir.boot.There
 	dir.checkpoints.mu.Lock()
 	opt.LogStart, opt.RecoveryPoint = dir.checkpoints.starts[tp], dir.checkpoints.recovery[tp]
+	opt.Cleaned = dir.checkpoints.cleaned[tp]
 	dir.checkpoints.mu.Unlock()
 	l, err := storage.Open(opt)
 	if err != nil {

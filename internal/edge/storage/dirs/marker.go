@@ -52,15 +52,11 @@ func readMarker(f vfs.FS, dir string) (clean bool, epoch kafka.BrokerEpoch, err 
 	return true, decodeMarker(b), nil
 }
 
-// takeMarker removes the marker before loading begins: a crash while loading
+// removeMarker removes the marker before loading begins: a crash while loading
 // counts as unclean.
-func takeMarker(f vfs.FS, dir string) (clean bool, err error) {
-	clean, _, err = readMarker(f, dir)
-	if err != nil || !clean {
-		return false, err
-	}
+func removeMarker(f vfs.FS, dir string) error {
 	if err := f.Remove(markerPath(dir)); err != nil {
-		return false, err
+		return err
 	}
-	return true, f.SyncDir(dir)
+	return f.SyncDir(dir)
 }

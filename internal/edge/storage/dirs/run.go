@@ -77,7 +77,7 @@ func (d *Dirs) each(do func(*directory) error) {
 			continue
 		}
 		if err := do(dir); err != nil {
-			d.fail(dir, err)
+			d.failOrWait(dir, err)
 		}
 	}
 }
@@ -107,23 +107,31 @@ func (d *Dirs) Close(clean bool, epoch kafka.BrokerEpoch, owner Owner) {
 const closers = 16
 
 func (d *Dirs) closeDirectory(dir *directory, clean bool, epoch kafka.BrokerEpoch) {
-	logs := dir.all()
-	err := errors.Join(dir.offline(), closeAll(logs, clean))
+	err := errors.Join(dir.offline(), closeAll(dir.all(), clean))
 	if !clean || dir.offline() != nil {
 		return
 	}
 	if err == nil {
-		err = dir.checkpointRecovery(logs)
+		err = dir.checkpointRecovery()
 	}
 	if err == nil {
-		err = dir.checkpointStarts(logs)
+		err = dir.checkpointStarts()
 	}
 	if err == nil {
-		err = vfs.WriteFileAtomic(d.fs, markerPath(dir.path), encodeMarker(epoch))
+		err = d.markClean(dir, epoch)
 	}
 	if err != nil {
-		d.fail(dir, err)
+		d.failOrWait(dir, err) // either way there is no marker
 	}
+}
+
+// markClean puts the clean marker in the place of the boot note. If another
+// program uses the directory next, no note is left that would speak of our logs.
+func (d *Dirs) markClean(dir *directory, epoch kafka.BrokerEpoch) error {
+	if err := storage.ForgetBoot(d.fs, dir.path); err != nil {
+		return err
+	}
+	return vfs.WriteFileAtomic(d.fs, markerPath(dir.path), encodeMarker(epoch))
 }
 
 func closeAll(logs []*storage.Log, sync bool) error {

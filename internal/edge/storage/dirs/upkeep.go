@@ -77,46 +77,49 @@ func (d upkeep) purge(dir *directory) error {
 		return gone
 	})
 	dir.mu.Unlock()
+	var errs []error
 	for _, path := range due {
 		if err := d.fs.RemoveAll(path); err != nil {
-			return fmt.Errorf("remove %s: %w", path, err)
+			errs = append(errs, fmt.Errorf("remove %s: %w", path, err))
+			dir.mu.Lock()
+			dir.doomed = append(dir.doomed, doomed{path, now})
+			dir.mu.Unlock()
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// highWatermarks writes replication-offset-checkpoint.
+// highWatermarks writes replication-offset-checkpoint. The owner is asked before,
+// as it may hold its own locks while a log of its writes a checkpoint.
 func (d upkeep) highWatermarks() {
 	d.each(func(dir *directory) error {
-		logs := dir.all()
-		known := make(map[kafka.TopicPartition]kafka.Offset, len(logs))
-		for _, l := range logs {
+		known := map[*storage.Log]kafka.Offset{}
+		for _, l := range dir.all() {
 			if hw, ok := d.owner.HighWatermark(l.TP()); ok {
-				known[l.TP()] = hw
+				known[l] = hw
 			}
 		}
-		return dir.checkpoints.replace(HighWatermarkFile, func() storage.Offsets {
+		return dir.checkpoint(HighWatermarkFile, func(logs []*storage.Log) storage.Offsets {
+			now := make(storage.Offsets, len(logs))
 			for _, l := range logs {
-				if _, ok := known[l.TP()]; !ok {
+				hw, ok := known[l]
+				if !ok {
 					// Not in service yet: what was said of it still holds.
-					known[l.TP()] = dir.checkpoints.marks[l.TP()]
+					hw = dir.checkpoints.marks[l.TP()]
 				}
+				now[l.TP()] = hw
 			}
-			return known
+			return now
 		})
 	})
 }
 
 // recoveryPoints writes recovery-point-offset-checkpoint.
-func (d upkeep) recoveryPoints() {
-	d.each(func(dir *directory) error { return dir.checkpointRecovery(dir.all()) })
-}
+func (d upkeep) recoveryPoints() { d.each((*directory).checkpointRecovery) }
 
 // logStarts writes log-start-offset-checkpoint: the starts that lie
 // above the first segment.
-func (d upkeep) logStarts() {
-	d.each(func(dir *directory) error { return dir.checkpointStarts(dir.all()) })
-}
+func (d upkeep) logStarts() { d.each((*directory).checkpointStarts) }
 
 // retainAll removes segments that retention no longer wants.
 func (d upkeep) retainAll() {
@@ -148,8 +151,8 @@ func (d upkeep) retain(l *storage.Log) error {
 	return nil
 }
 
-func (dir *directory) checkpointRecovery(logs []*storage.Log) error {
-	return dir.checkpoints.replace(RecoveryPointFile, func() storage.Offsets {
+func (dir *directory) checkpointRecovery() error {
+	return dir.checkpoint(RecoveryPointFile, func(logs []*storage.Log) storage.Offsets {
 		now := make(storage.Offsets, len(logs))
 		for _, l := range logs {
 			now[l.TP()] = l.RecoveryPoint()
@@ -158,8 +161,8 @@ func (dir *directory) checkpointRecovery(logs []*storage.Log) error {
 	})
 }
 
-func (dir *directory) checkpointStarts(logs []*storage.Log) error {
-	return dir.checkpoints.replace(LogStartFile, func() storage.Offsets {
+func (dir *directory) checkpointStarts() error {
+	return dir.checkpoint(LogStartFile, func(logs []*storage.Log) storage.Offsets {
 		now := storage.Offsets{}
 		for _, l := range logs {
 			if start := l.Start(); start > l.FirstSegment() {

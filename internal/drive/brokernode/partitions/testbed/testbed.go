@@ -89,9 +89,11 @@ func (b *Bed) Stop() {
 
 // Again starts a second bed on another disk, for example what a crash left of
 // the first one's, with the same metadata.
-func (b *Bed) Again(fs vfs.FS) *Bed {
-	next := &Bed{Node: b.Node, t: b.t, Dirs: b.Dirs.On(fs), Timers: await.NewTimers(), img: b.img, before: image.Empty(), nextID: b.nextID}
-	return next.Start()
+func (b *Bed) Again(fs vfs.FS) *Bed { return b.Over(fs).Start() }
+
+// Over is Again without the start.
+func (b *Bed) Over(fs vfs.FS) *Bed {
+	return &Bed{Node: b.Node, t: b.t, Dirs: b.Dirs.On(fs), Timers: await.NewTimers(), img: b.img, before: image.Empty(), nextID: b.nextID}
 }
 
 // On is the same directories on another disk.
@@ -210,6 +212,13 @@ func (a *Assignments) Assign(replica kafka.TopicIDPartition, dir kafka.DirID) {
 		a.to = map[kafka.TopicIDPartition]kafka.DirID{}
 	}
 	a.to[replica] = dir
+}
+
+// Unassign implements partitions.Assigner.
+func (a *Assignments) Unassign(replica kafka.TopicIDPartition) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.to, replica)
 }
 
 // Of is the directory that was reported last for a replica.

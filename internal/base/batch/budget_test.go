@@ -1,0 +1,46 @@
+package batch
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+// Who came first is served first, and no one gets more than is free.
+func TestBudgetServesInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(10)
+		var served []int
+		first := b.take(6)
+		for _, n := range []int{8, 2} { // 2 would fit, but 8 came before
+			go func() {
+				b.take(n)
+				served = append(served, n)
+			}()
+			synctest.Wait()
+		}
+		if len(served) != 0 {
+			t.Fatalf("served %v while 6 of 10 were taken", served)
+		}
+		b.give(first)
+		synctest.Wait()
+		if len(served) != 2 {
+			t.Fatalf("served %v", served)
+		}
+		b.give(8)
+		b.give(2)
+		if b.free != 10 || len(b.queue) != 0 {
+			t.Errorf("%d free, %d waiting", b.free, len(b.queue))
+		}
+	})
+}
+
+func TestBudgetGivesAllThereIs(t *testing.T) {
+	b := newBudget(10)
+	if n := b.take(1000); n != 10 || b.free != 0 {
+		t.Errorf("took %d, %d free", n, b.free)
+	}
+	b.give(10)
+	if n := testing.AllocsPerRun(100, func() { b.give(b.take(3)) }); n != 0 {
+		t.Errorf("%v allocations without contention", n)
+	}
+}

@@ -1,0 +1,159 @@
+package raftnode
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ottla/ottla/internal/base/batch"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/vfs"
+)
+
+// inspectBytes is how much of a segment is read at a time.
+const inspectBytes = 64 << 10
+
+// damage is the first place of a log that holds no whole, right batch although
+// something follows there.
+type damage struct {
+	file   string
+	pos    int64        // byte in the file
+	offset kafka.Offset // of the record that belongs there
+	last   bool         // in the last segment
+	why    error
+}
+
+// inspection is what the segments of a metadata log look like before anything
+// repairs them.
+type inspection struct {
+	dir    string
+	end    kafka.Offset // one past the last good batch before any damage
+	damage *damage      // nil: all is whole
+}
+
+// inspect walks the batches of all segments with their checksums and changes
+// nothing. The walk is what allows a later repair to cut: storage cannot know
+// that what lies behind a bad batch was promised to others.
+func inspect(fsys vfs.FS, dir string) (inspection, error) {
+	names, err := segmentNames(fsys, dir)
+	found := inspection{dir: dir}
+	var sp spanner
+	for i, name := range names {
+		if found.damage != nil || err != nil {
+			break
+		}
+		if base := segmentBase(name); sp.begun && base != sp.span.End {
+			file := names[i-1]
+			found.damage = &damage{file: file, pos: fileSize(fsys, filepath.Join(dir, file)), why: fmt.Errorf("the next segment begins at %d", base)}
+			break
+		} else if !sp.begun {
+			sp.span.End = base
+		}
+		if found.damage, err = inspectSegment(fsys, filepath.Join(dir, name), &sp); found.damage != nil {
+			found.damage.file, found.damage.last = name, i == len(names)-1
+		}
+	}
+	if err != nil {
+		return found, fmt.Errorf("inspecting the metadata log in %s: %w", dir, err)
+	}
+	if found.end = sp.span.End; found.damage != nil {
+		found.damage.offset = found.end
+	}
+	return found, nil
+}
+
+func segmentNames(fsys vfs.FS, dir string) ([]string, error) {
+	entries, err := fsys.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var names []string
+	for _, e := range entries {
+		if segmentBase(e.Name()) >= 0 {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, err
+}
+
+// segmentBase reads a name like 00000000000000000016.log; NoOffset for others.
+func segmentBase(name string) kafka.Offset {
+	digits, isLog := strings.CutSuffix(name, ".log")
+	base, err := strconv.ParseUint(digits, 10, 63)
+	if !isLog || len(digits) != 20 || err != nil {
+		return kafka.NoOffset
+	}
+	return kafka.Offset(base)
+}
+
+func fileSize(fsys vfs.FS, name string) int64 {
+	info, err := fsys.Stat(name)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
+
+func inspectSegment(fsys vfs.FS, name string, sp *spanner) (*damage, error) {
+	f, err := fsys.OpenFile(name, os.O_RDONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size := fileSize(fsys, name)
+	r := bufio.NewReaderSize(io.NewSectionReader(f, 0, size), inspectBytes)
+	var one []byte
+	for pos := int64(0); pos < size; {
+		if size-pos < batch.HeaderSize {
+			return &damage{pos: pos, why: batch.ErrShort}, nil
+		}
+		head, err := r.Peek(batch.HeaderSize)
+		if err != nil {
+			return nil, err
+		}
+		h, err := batch.ParseHeader(head)
+		if err == nil && int64(h.Size()) > size-pos {
+			err = batch.ErrShort
+		}
+		if err != nil {
+			return &damage{pos: pos, why: err}, nil
+		}
+		one = slices.Grow(one[:0], h.Size())[:h.Size()] // at most as large as the file
+		if _, err := io.ReadFull(r, one); err != nil {
+			return nil, err
+		}
+		if _, err := sp.next(one); err != nil {
+			return &damage{pos: pos, why: err}, nil
+		}
+		pos += int64(h.Size())
+	}
+	return nil, nil
+}
+
+// refuse tells why the log must not be repaired by cutting it where it is
+// damaged. durable is what is known to have been synced, 0 when nothing is
+// known; without that only the last segment of a log can be torn. Promised says
+// that others rely on what was synced.
+func (i inspection) refuse(durable kafka.Offset, promised bool) error {
+	const advice = "start from a copy of the folder, or empty it if other voters have its records"
+	d := i.damage
+	switch {
+	case d != nil && i.end < durable:
+		return fmt.Errorf("%s is damaged at byte %d, where offset %d belongs, and all below offset %d was durable: %w; %s",
+			filepath.Join(i.dir, d.file), d.pos, d.offset, durable, d.why, advice)
+	case d != nil && durable == 0 && promised && !d.last:
+		return fmt.Errorf("%s is damaged at byte %d, where offset %d belongs, and segments follow it: %w; %s",
+			filepath.Join(i.dir, d.file), d.pos, d.offset, d.why, advice)
+	case i.end < durable:
+		return fmt.Errorf("the metadata log in %s ends at offset %d, and all below offset %d was durable; %s", i.dir, i.end, durable, advice)
+	}
+	return nil
+}
