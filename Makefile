@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit fuzz processes interop bench soak deps lint clean
+.PHONY: build check test quick unit simulation mutants fuzz processes interop bench soak deps lint clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -26,6 +26,14 @@ quick: check
 unit:
 	$(GO) test -count=1 ./internal/lint
 	$(GO) test -race -count=1 $$($(GO) list ./... | grep -v -e /internal/itest/ -e /internal/lint)
+
+# The quorum in virtual time: 500 seeds, and a sample of planted bugs that it has to find.
+simulation:
+	$(GO) test -v -count=1 -timeout 15m ./internal/sim
+
+# All planted bugs.
+mutants:
+	$(GO) test -v -count=1 -timeout 30m -run PlantedBugs ./internal/sim -mutants all
 
 fuzz:
 	./scripts/fuzz.sh 180

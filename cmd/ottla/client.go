@@ -43,6 +43,10 @@ func (f *clientFlags) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Cli
 	defer cancel()
 	if err := client.Ping(ctx); err != nil {
 		client.Close()
+		var cut *kgo.ErrFirstReadEOF
+		if errors.As(err, &cut) {
+			return nil, fmt.Errorf("no broker answers at %s: the connection was closed without an answer, as on a port that is for controllers or wants TLS or SASL (--bootstrap-server)", f.bootstrap)
+		}
 		return nil, fmt.Errorf("no broker answers at %s: %s; is a node running there? (--bootstrap-server)", f.bootstrap, plain(err))
 	}
 	return client, nil
@@ -53,7 +57,7 @@ func (f *clientFlags) client(options ...kgo.Opt) (*kgo.Client, error) {
 	client, err := kgo.NewClient(append([]kgo.Opt{
 		kgo.SeedBrokers(strings.Split(f.bootstrap, ",")...),
 		kgo.ClientID("ottla-cli"),
-		kgo.RetryTimeout(f.timeout),
+		kgo.RetryTimeout(f.requestTimeout()),
 		// New topics and leaders are found soon; these commands live for seconds.
 		kgo.MetadataMinAge(50 * time.Millisecond),
 	}, options...)...)
@@ -80,13 +84,17 @@ func (f *clientFlags) admin(cmd *cobra.Command, work func(ctx context.Context, a
 	ctx, cancel := context.WithTimeout(cmd.Context(), f.timeout)
 	defer cancel()
 	admin := &cluster{kadm.NewClient(client), client}
-	admin.SetTimeoutMillis(int32(f.timeout / time.Millisecond))
+	admin.SetTimeoutMillis(int32(f.requestTimeout() / time.Millisecond))
 	err = work(ctx, admin)
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the cluster at %s did not answer within %v (--timeout)", f.bootstrap, f.timeout)
 	}
 	return err
 }
+
+// requestTimeout is the time that requests and their repetitions get: less than
+// the command has, so that it can tell what the cluster says in the end.
+func (f *clientFlags) requestTimeout() time.Duration { return f.timeout - f.timeout/8 }
 
 // plain is the text of an error in one line, without what only a programmer
 // wants.
@@ -99,6 +107,8 @@ func plain(err error) string {
 		return ""
 	case errors.As(err, &shards) && len(shards.Errs) > 0:
 		return plain(shards.Errs[0].Err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return "no answer in time (--timeout)"
 	case errors.As(err, &op) && op.Err != nil:
 		return op.Op + " " + op.Err.Error()
 	case errors.As(err, &code):

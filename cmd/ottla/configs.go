@@ -98,6 +98,8 @@ func (f *configsFlags) entity() (entity, error) {
 		kind, whole = "brokers", true
 	}
 	switch {
+	case kind == "":
+		return entity{}, errors.New("--entity-type is missing: topics or brokers; or give --topic, --broker or --broker-defaults")
 	case kind != "topics" && kind != "brokers":
 		return entity{}, fmt.Errorf("--entity-type %q is not one of: topics, brokers", kind)
 	case kind == "topics" && name == "":
@@ -123,7 +125,7 @@ type setting struct {
 }
 
 func (f *configsFlags) describe(ctx context.Context, cmd *cobra.Command, admin *cluster, e entity) error {
-	settings, err := f.fetch(ctx, admin, e)
+	settings, err := fetchSettings(ctx, admin, e, f.all)
 	switch {
 	case err != nil:
 		return err
@@ -145,8 +147,8 @@ func (f *configsFlags) describe(ctx context.Context, cmd *cobra.Command, admin *
 	return t.print(cmd.OutOrStdout())
 }
 
-// fetch asks for settings: those made for the entity, or all.
-func (f *configsFlags) fetch(ctx context.Context, admin *cluster, e entity) ([]setting, error) {
+// fetchSettings asks for settings: those made for the entity, or all.
+func fetchSettings(ctx context.Context, admin *cluster, e entity, all bool) ([]setting, error) {
 	var answers kadm.ResourceConfigs
 	var err error
 	switch {
@@ -166,7 +168,7 @@ func (f *configsFlags) fetch(ctx context.Context, admin *cluster, e entity) ([]s
 			return nil, refused(fmt.Sprintf("describe settings of %s", e), a.Err, a.ErrMessage)
 		}
 		for _, c := range a.Configs {
-			if f.all || made(c.Source, e) {
+			if all || made(c.Source, e) {
 				settings = append(settings, setting{c.Key, c.Value, c.Source.String(), c.Sensitive})
 			}
 		}
@@ -191,6 +193,9 @@ func (f *configsFlags) alter(ctx context.Context, cmd *cobra.Command, admin *clu
 	if err != nil {
 		return err
 	}
+	if err := mustBeMade(ctx, admin, e, changes); err != nil {
+		return err
+	}
 	var answers kadm.AlterConfigsResponses
 	switch {
 	case e.topic != "":
@@ -210,6 +215,32 @@ func (f *configsFlags) alter(ctx context.Context, cmd *cobra.Command, admin *clu
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "Completed updating config for %s.\n", e)
 	return err
+}
+
+// mustBeMade refuses to delete what the entity has not set, as kafka-configs
+// does: the cluster itself would take it without a word, and a slip of the pen
+// would look like success.
+func mustBeMade(ctx context.Context, admin *cluster, e entity, changes []kadm.AlterConfig) error {
+	var missing []string
+	for _, c := range changes {
+		if c.Op == kadm.DeleteConfig {
+			missing = append(missing, c.Name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	settings, err := fetchSettings(ctx, admin, e, false)
+	if err != nil {
+		return err
+	}
+	missing = slices.DeleteFunc(missing, func(name string) bool {
+		return slices.ContainsFunc(settings, func(s setting) bool { return s.Name == name })
+	})
+	if len(missing) > 0 {
+		return fmt.Errorf("Invalid config(s): %s", strings.Join(missing, ","))
+	}
+	return nil
 }
 
 func (f *configsFlags) changes() ([]kadm.AlterConfig, error) {

@@ -51,6 +51,20 @@ func TestDumpLogTellsWhatIsWrong(t *testing.T) {
 	}
 }
 
+// The small files beside the logs are known too.
+func TestDumpLogKnowsTheFilesBeside(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{".lock": "", ".ottla-boot": "boot-7"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out, errOut, err := runDumpLog(filepath.Join(dir, ".lock"), filepath.Join(dir, ".ottla-boot"))
+	if err != nil || errOut != "" || !strings.Contains(out, "lock: held by a node while it runs; it has no content\n") || !strings.Contains(out, "boot: boot-7\n") {
+		t.Errorf("%s%s%v", out, errOut, err)
+	}
+}
+
 func TestDumpLogRefusals(t *testing.T) {
 	f := func(want string, args ...string) {
 		t.Helper()

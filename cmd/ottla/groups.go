@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -85,13 +86,34 @@ func (f *groupsFlags) chosen(ctx context.Context, admin *cluster) ([]string, err
 	case f.allGroups == (len(f.groups) > 0):
 		return nil, errors.New("give --group, or --all-groups")
 	case !f.allGroups:
-		return f.groups, nil
+		return f.groups, awaitCoordinators(ctx, admin, f.groups)
 	}
 	listed, err := admin.ListGroups(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("list groups: %s", plain(err))
 	}
 	return listed.Groups(), nil
+}
+
+// awaitCoordinators waits until every group has a coordinator, at most as long as
+// the context lasts: at first a new cluster has none, since the question makes it
+// create the topic that groups live in.
+func awaitCoordinators(ctx context.Context, admin *cluster, groups []string) error {
+	for {
+		err := admin.FindGroupCoordinators(ctx, groups...).Error()
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case !kerr.IsRetriable(err):
+			return fmt.Errorf("find the coordinators of groups: %s", plain(err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }
 
 // listedGroup is a group as "ottla groups --list --json" prints it.

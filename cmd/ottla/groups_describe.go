@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 )
 
 // describedGroup is a group as "ottla groups --describe --json" prints it.
@@ -55,7 +56,7 @@ func (f *groupsFlags) describe(ctx context.Context, cmd *cobra.Command, admin *c
 				return refused(fmt.Sprintf("describe group %q", l.Group), err, groupHint(err))
 			}
 			if l.State == "Dead" {
-				return fmt.Errorf("group %q does not exist", l.Group)
+				return refused(fmt.Sprintf("describe group %q", l.Group), kerr.GroupIDNotFound, groupHint(kerr.GroupIDNotFound))
 			}
 			groups = append(groups, newDescribedGroup(l))
 		}

@@ -68,6 +68,9 @@ func (f *logDirsFlags) run(ctx context.Context, cmd *cobra.Command, admin *clust
 	if err != nil {
 		return err
 	}
+	if err := f.topicsExist(ctx, admin); err != nil {
+		return err
+	}
 	answers, err := admin.DescribeAllLogDirs(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("describe log directories: %s", plain(err))
@@ -92,6 +95,25 @@ func (f *logDirsFlags) run(ctx context.Context, cmd *cobra.Command, admin *clust
 		return printJSON(cmd.OutOrStdout(), map[string]any{"version": 1, "brokers": brokers})
 	}
 	return f.print(cmd, brokers)
+}
+
+// topicsExist names the first topic of the list that is not there: without it
+// the table would only be shorter.
+func (f *logDirsFlags) topicsExist(ctx context.Context, admin *cluster) error {
+	if f.topics == "" {
+		return nil
+	}
+	names := strings.Split(f.topics, ",")
+	topics, err := admin.ListTopicsWithInternal(ctx, names...)
+	if err != nil {
+		return fmt.Errorf("look for topics: %s", plain(err))
+	}
+	for _, name := range names {
+		if d, found := topics[name]; !found || missingHint(d.Err) != "" {
+			return fmt.Errorf("topic %q does not exist", name)
+		}
+	}
+	return nil
 }
 
 func (f *logDirsFlags) wantedBrokers() ([]int32, error) {

@@ -73,6 +73,7 @@ func newRootCmd() *cobra.Command {
 		newConsumeCmd(),
 		newDumpLogCmd(),
 		newFaultCmd(),
+		newSimCmd(),
 	)
 	return root
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -50,6 +52,7 @@ func TestMistakesOnTheCommandLine(t *testing.T) {
 	refuses(t, `ottla: give exactly one of: --list, --describe, --create, --alter, --delete`, "topics", "--list", "--describe")
 	refuses(t, `ottla: "lst" is not one of: list, describe, create, alter, delete`, "topics", "lst")
 	refuses(t, `ottla: --entity-type "users" is not one of: topics, brokers`, "configs", "--describe", "--entity-type", "users")
+	refuses(t, `ottla: --entity-type is missing: topics or brokers; or give --topic, --broker or --broker-defaults`, "configs", "--describe")
 	refuses(t, `ottla: "x" is not the id of a broker: --broker ID, or --broker-defaults for all`, "configs", "--describe", "--broker", "x")
 	refuses(t, `ottla: --acks "7" is not one of: all, 1, 0`, "produce", "--topic", "t", "--acks", "7")
 	refuses(t, `ottla: --compression "rar" is not one of: none, gzip, snappy, lz4, zstd`, "produce", "--topic", "t", "--compression", "rar")
@@ -170,4 +173,28 @@ func TestServerRefusesFaults(t *testing.T) {
 	refuses(t, "ottla: "+file+":7: super.users: this release cannot do that, and the node would be less secure or less durable without it; remove the key, or start with --ignore-unsupported super.users",
 		"server", file)
 	refuses(t, "ottla: cannot read the configuration: open none.properties: no such file or directory", "server", "none.properties")
+}
+
+// Rule: a port that hangs up, as a controller's does on a broker's tools, is
+// told as what it is.
+func TestSomebodyHangsUp(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return // the test has ended
+			}
+			_, _ = c.Read(make([]byte, 1<<10))
+			c.Close()
+		}
+	})
+	defer ended.Wait()
+	defer l.Close()
+	at := l.Addr().String()
+	refuses(t, "ottla: no broker answers at "+at+": the connection was closed without an answer, as on a port that is for controllers or wants TLS or SASL (--bootstrap-server)", "topics", "--list", "-b", at)
 }

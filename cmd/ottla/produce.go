@@ -8,7 +8,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -63,9 +62,11 @@ func (f *produceFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer client.Close()
-	s := &sending{client: client, topic: f.topic, partition: f.partition, keySep: f.keySep}
-	s.ctx, s.stop = context.WithCancelCause(cmd.Context())
-	defer s.stop(nil)
+	ctx, stop := context.WithCancelCause(cmd.Context())
+	defer stop(nil)
+	s := &sending{client: client, topic: f.topic, partition: f.partition, keySep: f.keySep, ctx: ctx, stop: stop}
+	s.waiting = newPatience(f.timeout, stop)
+	defer s.waiting.end()
 	return s.all(cmd.InOrStdin())
 }
 
@@ -113,12 +114,33 @@ type sending struct {
 	partition int32
 	keySep    string
 
-	ctx  context.Context
-	stop context.CancelCauseFunc
-	once sync.Once
+	ctx     context.Context
+	stop    context.CancelCauseFunc
+	waiting *patience
 }
 
+// all sends the lines and waits for what becomes of them. A read of a terminal
+// cannot be interrupted: when sending ends early the reader is left where it
+// is, and ends with the program.
 func (s *sending) all(in io.Reader) error {
+	read := make(chan error, 1)
+	go func() { read <- s.lines(in) }()
+	select {
+	case err := <-read:
+		if err != nil {
+			return err
+		}
+	case <-s.ctx.Done():
+	}
+	flushErr := s.client.Flush(s.ctx)
+	if cause := context.Cause(s.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return flushErr
+}
+
+// lines hands all lines to the client.
+func (s *sending) lines(in io.Reader) error {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	for number := 1; s.ctx.Err() == nil; number++ {
 		line, err := reader.ReadString('\n')
@@ -126,22 +148,19 @@ func (s *sending) all(in io.Reader) error {
 			record, lineErr := s.record(strings.TrimRight(line, "\r\n"), number)
 			if lineErr != nil {
 				s.stop(lineErr)
-				break
+				return nil
 			}
+			s.waiting.sent()
 			s.client.Produce(s.ctx, record, func(_ *kgo.Record, err error) { s.done(number, err) })
 		}
 		if errors.Is(err, io.EOF) {
-			break
+			return nil
 		}
 		if err != nil {
 			return fmt.Errorf("read the standard input: %w", err)
 		}
 	}
-	flushErr := s.client.Flush(s.ctx)
-	if cause := context.Cause(s.ctx); cause != nil && !errors.Is(cause, context.Canceled) {
-		return cause
-	}
-	return flushErr
+	return nil
 }
 
 func (s *sending) record(line string, number int) (*kgo.Record, error) {
@@ -160,15 +179,13 @@ func (s *sending) record(line string, number int) (*kgo.Record, error) {
 // done takes the fate of one line; only the first failure counts, since those
 // behind it fail for the same reason.
 func (s *sending) done(number int, err error) {
-	if err == nil || errors.Is(err, context.Canceled) {
-		return
+	switch {
+	case err == nil:
+		s.waiting.acknowledged()
+	case errors.Is(err, context.Canceled):
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		s.stop(fmt.Errorf("topic %q does not exist; create it with ottla topics --create --topic %s", s.topic, s.topic))
+	default:
+		s.stop(fmt.Errorf("line %d was refused: %s", number, plain(err)))
 	}
-	s.once.Do(func() {
-		if errors.Is(err, kerr.UnknownTopicOrPartition) {
-			err = fmt.Errorf("topic %q does not exist; create it with ottla topics --create --topic %s", s.topic, s.topic)
-		} else {
-			err = fmt.Errorf("line %d was refused: %s", number, plain(err))
-		}
-		s.stop(err)
-	})
 }

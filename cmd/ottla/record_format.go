@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -104,33 +105,47 @@ func (f *recordFormat) headerText(headers []kgo.RecordHeader) string {
 	return strings.Join(parts, ",")
 }
 
+// jsonHeader is a header of a record as JSON.
+type jsonHeader struct {
+	Key         string  `json:"key"`
+	Value       *string `json:"value"`
+	ValueBase64 []byte  `json:"value_base64,omitempty"`
+}
+
 // printRecordJSON writes a record as one line. Keys and values are texts; bytes
-// that are not UTF-8 are replaced.
+// that are no UTF-8 stand in base64 in a field of their own, since JSON has no
+// text for them, and the text is null.
 func printRecordJSON(w io.Writer, r *kgo.Record) error {
-	text := func(b []byte) *string {
-		if b == nil {
-			return nil
-		}
-		s := string(b)
-		return &s
-	}
-	type header struct {
-		Key   string  `json:"key"`
-		Value *string `json:"value"`
-	}
-	var headers []header
+	key, keyBytes := textOrBytes(r.Key)
+	value, valueBytes := textOrBytes(r.Value)
+	var headers []jsonHeader
 	for _, h := range r.Headers {
-		headers = append(headers, header{h.Key, text(h.Value)})
+		text, bytes := textOrBytes(h.Value)
+		headers = append(headers, jsonHeader{h.Key, text, bytes})
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	return e.Encode(struct {
-		Topic     string    `json:"topic"`
-		Partition int32     `json:"partition"`
-		Offset    int64     `json:"offset"`
-		Timestamp time.Time `json:"timestamp"`
-		Key       *string   `json:"key"`
-		Value     *string   `json:"value"`
-		Headers   []header  `json:"headers,omitempty"`
-	}{r.Topic, r.Partition, r.Offset, r.Timestamp.UTC(), text(r.Key), text(r.Value), headers})
+		Topic       string       `json:"topic"`
+		Partition   int32        `json:"partition"`
+		Offset      int64        `json:"offset"`
+		Timestamp   time.Time    `json:"timestamp"`
+		Key         *string      `json:"key"`
+		KeyBase64   []byte       `json:"key_base64,omitempty"`
+		Value       *string      `json:"value"`
+		ValueBase64 []byte       `json:"value_base64,omitempty"`
+		Headers     []jsonHeader `json:"headers,omitempty"`
+	}{r.Topic, r.Partition, r.Offset, r.Timestamp.UTC(), key, keyBytes, value, valueBytes, headers})
+}
+
+// textOrBytes is b as a text if it is one, else b; neither for a null.
+func textOrBytes(b []byte) (*string, []byte) {
+	switch {
+	case b == nil:
+		return nil, nil
+	case utf8.Valid(b):
+		text := string(b)
+		return &text, nil
+	}
+	return nil, b
 }

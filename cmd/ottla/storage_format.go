@@ -28,8 +28,9 @@ A controller without controller.quorum.voters needs to be told about its quorum:
   --initial-controllers      one of several first voters; the same list on each
   --no-initial-controllers   not a voter yet; it is added to a running quorum
 
-New clusters finalize metadata.version and kraft.version only; other features
-stay at level 0 unless --feature says otherwise.`,
+New clusters finalize metadata.version and kraft.version only. --feature can add
+eligible.leader.replicas.version=1; the others of Kafka's are not served by this
+release and stay at level 0.`,
 		Example: `  ottla storage format -t $(ottla storage random-uuid) -c server.properties --standalone`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

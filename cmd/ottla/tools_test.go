@@ -9,11 +9,19 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // startDev runs "ottla dev" beside the test and returns where it listens.
 func startDev(t *testing.T, args ...string) (bootstrap string) {
+	t.Helper()
+	bootstrap, _ = startDevUntil(t, args...)
+	return bootstrap
+}
+
+// startDevUntil is startDev for tests that end the node before they end.
+func startDevUntil(t *testing.T, args ...string) (bootstrap string, end func()) {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	reader, writer := io.Pipe()
@@ -24,24 +32,25 @@ func startDev(t *testing.T, args ...string) (bootstrap string) {
 		ended <- run(ctx, args, nil, writer, &errOut)
 		writer.Close()
 	}()
-	t.Cleanup(func() {
+	end = sync.OnceFunc(func() {
 		stop()
 		_, _ = io.Copy(io.Discard, reader)
 		if status := <-ended; status != 0 {
 			t.Errorf("dev ended with status %d: %s", status, errOut.String())
 		}
 	})
+	t.Cleanup(end)
 	lines := bufio.NewScanner(reader)
 	for lines.Scan() {
 		if fields := strings.Fields(lines.Text()); len(fields) == 3 && fields[0] == "bootstrap" {
 			bootstrap = fields[2]
 		}
 		if lines.Text() == "Ctrl-C stops it." {
-			return bootstrap
+			return bootstrap, end
 		}
 	}
 	t.Fatal("dev was never ready")
-	return ""
+	return "", nil
 }
 
 // topicID finds ids that no test can know.
@@ -64,11 +73,12 @@ func TestEverydayTools(t *testing.T) {
 		refuses(t, "ottla: "+want, append(args, "-b", at)...)
 	}
 
-	f("", "", "topics", "--list")
+	no(`describe group "nope": GROUP_ID_NOT_FOUND: there is no such group`, "groups", "--describe", "--group", "nope") // the first question about groups
+	f("", "", "topics", "--list", "--exclude-internal")
 	f("Created topic t.\n", "", "topics", "--create", "--topic", "t", "--partitions", "2", "--config", "retention.ms=60000")
 	f("Created topic u.\n", "", "topics", "create", "--topic", "u", "--replica-assignment", "1,1")
-	f("t\nu\n", "", "topics", "list")
-	f("[\n  \"t\",\n  \"u\"\n]\n", "", "topics", "list", "--json")
+	f("t\nu\n", "", "topics", "list", "--exclude-internal")
+	f("[\n  \"t\",\n  \"u\"\n]\n", "", "topics", "list", "--json", "--exclude-internal")
 	f("", "", "topics", "--create", "--topic", "t", "--if-not-exists")
 	f(`Topic: t  TopicId: ?  PartitionCount: 2  ReplicationFactor: 1  Configs: retention.ms=60000
 
@@ -90,6 +100,7 @@ t      1          1       0      1         1
 	f("broker 1 has no settings of its own (--all prints the others)\n", "", "configs", "--describe", "--broker", "1")
 	no("alter settings of topic t: INVALID_CONFIG: Invalid value bad for configuration segment.ms: Not a number of type LONG", "configs", "--alter", "--topic", "t", "--add-config", "segment.ms=bad")
 	no("describe settings of broker 9: unknown broker", "configs", "--describe", "--broker", "9")
+	no("Invalid config(s): nope", "configs", "--alter", "--topic", "t", "--delete-config", "nope,cleanup.policy")
 	no("--alter needs --add-config or --delete-config", "configs", "--alter", "--topic", "t")
 
 	f("", "k:v\nk:w\n", "produce", "--topic", "t", "--key-separator", ":", "--partition", "1", "--compression", "zstd")
@@ -126,6 +137,7 @@ t      1          1       0      1         1
 	if !strings.Contains(dirs, "online") || !strings.Contains(dirs, "t-1") || strings.Contains(dirs, "__consumer_offsets") {
 		t.Errorf("log-dirs: %s", dirs)
 	}
+	no(`topic "nope" does not exist`, "log-dirs", "--topic-list", "t,nope")
 	no("broker 5 does not exist or does not answer", "log-dirs", "--broker-list", "5")
 }
 

@@ -132,7 +132,7 @@ func (f *topicsFlags) create(ctx context.Context, cmd *cobra.Command, admin *clu
 		}
 	}
 	req := kmsg.NewPtrCreateTopicsRequest()
-	req.Topics, req.TimeoutMillis = append(req.Topics, topic), int32(f.timeout.Milliseconds())
+	req.Topics, req.TimeoutMillis = append(req.Topics, topic), int32(f.requestTimeout().Milliseconds())
 	resp, err := req.RequestWith(ctx, admin.raw)
 	if err != nil {
 		return fmt.Errorf("create topic %q: %s", f.topic, plain(err))

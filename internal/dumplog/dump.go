@@ -141,6 +141,10 @@ func kindOf(path string) func(*dumper) error {
 		return (*dumper).quorumState
 	case ".kafka_cleanshutdown":
 		return (*dumper).cleanShutdown
+	case ".lock":
+		return (*dumper).lock
+	case ".ottla-boot":
+		return (*dumper).bootNote
 	case "leader-epoch-checkpoint":
 		return (*dumper).epochCheckpoint
 	case "recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint", "cleaner-offset-checkpoint":

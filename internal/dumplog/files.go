@@ -290,3 +290,20 @@ func (d *dumper) cleanShutdown() error {
 	d.put(jsonFile{"cleanShutdown", line.Bytes()})
 	return nil
 }
+
+// lock is the file that a running node holds; nothing is ever in it.
+func (d *dumper) lock() error {
+	d.put(property{"lock", "held by a node while it runs; it has no content"})
+	return nil
+}
+
+// bootNote names the start of the machine under which all logs of the directory
+// were last found whole.
+func (d *dumper) bootNote() error {
+	b, err := d.all(smallFile)
+	if err != nil {
+		return err
+	}
+	d.put(property{"boot", string(b)})
+	return nil
+}

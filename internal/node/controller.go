@@ -30,7 +30,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.quorum = quorum{q}
+	n.quorum = quorum{q, n.cfg.Node().ID}
 	n.onStop(n.leaveQuorum)
 	if n.cfg.Node().Controller {
 		n.controller = ctrlnode.New(ctrlnode.Config{

@@ -1,12 +1,15 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/metapeek"
@@ -85,7 +88,7 @@ func (n *node) checkFolder() error {
 	dir := filepath.Join(n.cfg.Node().MetadataDir, metadataFolder)
 	levels := metapeek.Features(n.fs, dir)
 	if err := unserved(levels); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
+		return fmt.Errorf("%s: %w%s", dir, err, n.stale())
 	}
 	if len(levels) > 0 || !n.cfg.Node().Controller {
 		return nil
@@ -99,6 +102,15 @@ func (n *node) checkFolder() error {
 			"format it with `ottla storage format`, or add to kafka-storage.sh format"))
 	}
 	return nil
+}
+
+// stale says what to do when the folder of a mere broker is behind: the cluster
+// may have been lowered since, and a node that is refused does not learn of it.
+func (n *node) stale() string {
+	if n.cfg.Node().Controller {
+		return ""
+	}
+	return "; if that is done already, remove this folder: a broker reads it anew from the controllers"
 }
 
 // levelsIn are the levels that framed metadata records finalize. What cannot be
@@ -124,7 +136,28 @@ func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
 	for name, level := range img.Features().All() {
 		levels[name] = level
 	}
-	if err := unserved(levels); err != nil {
+	err := unserved(levels)
+	if n.unfit = err != nil; n.unfit {
 		n.fail(err)
+	}
+	n.featuresOnce.Do(func() { close(n.featuresKnown) })
+}
+
+// featuresPatience is how long a broker that was refused waits to read why.
+const featuresPatience = 5 * time.Second
+
+// awaitFeatures gives checkFeatures the first word where the controller refuses
+// the broker for its features: the answer to a registration is a mere code, and
+// the broker may not have read the cluster's features yet.
+func (n *node) awaitFeatures(ctx context.Context, refused error) {
+	if kerr.Of(refused) != kerr.UnsupportedVersion {
+		return
+	}
+	patience := time.NewTimer(featuresPatience)
+	defer patience.Stop()
+	select {
+	case <-n.featuresKnown:
+	case <-patience.C:
+	case <-ctx.Done():
 	}
 }

@@ -57,6 +57,13 @@ type node struct {
 	cleanEpoch kafka.BrokerEpoch
 	orderly    bool // the stop was asked for
 
+	// featuresKnown is closed once the finalized features have been looked at.
+	featuresKnown chan struct{}
+	featuresOnce  sync.Once
+	// unfit: the newest image has features that are not served, and nothing of it
+	// is carried out. Only publishers use it, one after the other.
+	unfit bool
+
 	metricsAddr string
 
 	failOnce sync.Once
@@ -73,7 +80,7 @@ const stopGrace = 5 * time.Second
 func Run(ctx context.Context, opt Options) error {
 	n := &node{
 		opt: opt, cfg: opt.Config, fs: opt.FS, log: opt.Log, watched: newWatched(opt.Config.String("ottla.metrics.listener")),
-		bound: map[string]net.Listener{}, failed: make(chan error, 1), cleanEpoch: kafka.NoBrokerEpoch,
+		bound: map[string]net.Listener{}, failed: make(chan error, 1), featuresKnown: make(chan struct{}), cleanEpoch: kafka.NoBrokerEpoch,
 	}
 	if n.fs == nil {
 		n.fs = vfs.OS{}

@@ -82,7 +82,10 @@ func (n *node) newQuorumPool() *transport.Pool {
 }
 
 // quorum shows a raftnode to the view and the controller as they want it.
-type quorum struct{ *raftnode.Node }
+type quorum struct {
+	*raftnode.Node
+	self kafka.NodeID
+}
 
 func (q quorum) HighWatermark() kafka.Offset { return q.View().HighWatermark }
 
@@ -112,15 +115,18 @@ func (q quorum) CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, lastMs int64
 }
 
 // leader is where the active controller listens, as the quorum knows it.
-func (q quorum) leader() toctrl.Leader {
-	v := q.View()
-	if v.Leader == kafka.NoNode {
-		return toctrl.Leader{Node: kafka.NoNode}
-	}
+func (q quorum) leader() toctrl.Leader { return leaderIn(*q.View(), q.self) }
+
+// leaderIn is the leader that a view of the quorum names. While one is known by
+// its id only, as after it has stopped, nobody but itself can reach it.
+func leaderIn(v raftnode.View, self kafka.NodeID) toctrl.Leader {
 	l := toctrl.Leader{Node: v.Leader}
-	if len(v.LeaderEndpoints) > 0 {
+	if len(v.LeaderEndpoints) > 0 && v.LeaderEndpoints[0].Host != "" && v.LeaderEndpoints[0].Port != 0 {
 		at := v.LeaderEndpoints[0]
 		l.Addr = net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))
+	}
+	if l.Addr == "" && l.Node != self {
+		return toctrl.Leader{Node: kafka.NoNode}
 	}
 	return l
 }

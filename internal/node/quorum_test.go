@@ -10,6 +10,7 @@ import (
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/core/raft"
+	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/metaview"
 	"github.com/ottla/ottla/internal/drive/raftnode"
 )
@@ -30,7 +31,7 @@ func TestLeavingTheQuorumWaitsForTheSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := &node{log: slog.New(slog.DiscardHandler), quorum: quorum{q}}
+		n := &node{log: slog.New(slog.DiscardHandler), quorum: quorum{q, 1}}
 		n.view = metaview.New(metaview.Config{
 			Quorum: n.quorum, Fault: func(err error) { t.Error(err) }, Log: n.log,
 			Leader:    func(kafka.NodeID, kafka.Epoch, *image.Image) {},
@@ -64,4 +65,21 @@ func TestLeavingTheQuorumWaitsForTheSnapshot(t *testing.T) {
 			t.Errorf("%d changes of the disk after leaving", after-before)
 		}
 	})
+}
+
+// "While one is known by its id only, as after it has stopped, nobody but itself
+// can reach it."
+func TestALeaderWithoutAnAddressIsNotKnown(t *testing.T) {
+	f := func(leader kafka.NodeID, at raft.Endpoints, want toctrl.Leader) {
+		t.Helper()
+		if got := leaderIn(raftnode.View{Leader: leader, LeaderEndpoints: at}, 1); got != want {
+			t.Errorf("%+v, not %+v", got, want)
+		}
+	}
+	unknown := toctrl.Leader{Node: kafka.NoNode}
+	f(kafka.NoNode, nil, unknown)
+	f(2, nil, unknown)
+	f(2, raft.Endpoints{{}}, unknown)
+	f(2, raft.Endpoints{{Name: "CONTROLLER", Host: "a", Port: 9093}}, toctrl.Leader{Node: 2, Addr: "a:9093"})
+	f(1, nil, toctrl.Leader{Node: 1})
 }

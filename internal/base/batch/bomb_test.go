@@ -159,6 +159,20 @@ func TestWideWindowsOfZstd(t *testing.T) {
 	}
 }
 
+func TestSmallBatchesReuseTheirBuffers(t *testing.T) {
+	for _, c := range codecs {
+		b := build(Options{Codec: c}, 1000)
+		n := testing.AllocsPerRun(50, func() {
+			if _, err := ValidateProduce(b, plain); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if n > 20 { // pools may be emptied meanwhile; the batch has 1000 records
+			t.Errorf("%v: %v allocations", c, n)
+		}
+	}
+}
+
 // Java's frames do not say how much they hold.
 func TestZstdOfUnknownSize(t *testing.T) {
 	body := bytes.Repeat([]byte("some text, more text, "), 40000)

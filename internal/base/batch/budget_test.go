@@ -9,22 +9,22 @@ import (
 func TestBudgetServesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(10)
-		var served []int
+		served := make(chan int, 2)
 		first := b.take(6)
 		for _, n := range []int{8, 2} { // 2 would fit, but 8 came before
 			go func() {
 				b.take(n)
-				served = append(served, n)
+				served <- n
 			}()
 			synctest.Wait()
 		}
 		if len(served) != 0 {
-			t.Fatalf("served %v while 6 of 10 were taken", served)
+			t.Fatalf("%d served while 6 of 10 were taken", len(served))
 		}
 		b.give(first)
 		synctest.Wait()
 		if len(served) != 2 {
-			t.Fatalf("served %v", served)
+			t.Fatalf("%d served", len(served))
 		}
 		b.give(8)
 		b.give(2)

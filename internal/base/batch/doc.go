@@ -3,6 +3,8 @@
 // layout, the checksum, the four codecs and the checks a leader makes before it
 // appends. Where a batch is stored, and which producer may write it, is decided
 // elsewhere. Formats 0 and 1 are not read: Kafka stopped writing them in 4.0.
+// Checks pass over values while they are decompressed, and what must be in memory
+// comes out of one budget, so small requests cannot ask for much.
 //
 //	 0  8 base offset          not covered by the checksum
 //	 8  4 length               bytes after this field

@@ -16,7 +16,7 @@ func sameSurvey(t *testing.T, h Header, body []byte, p Policy) {
 	t.Helper()
 	want, wantErr := surveyRecords(h, body, p)
 	for _, r := range []io.Reader{bytes.NewReader(body), iotest.HalfReader(bytes.NewReader(body)), iotest.DataErrReader(bytes.NewReader(body))} {
-		tp := &tape{buf: make([]byte, tapeWindow)}
+		tp := &tape{buf: make([]byte, 64)} // so that most records cross its end
 		tp.begin(r, len(body))
 		got, err := surveyStream(h, tp, p)
 		switch {

@@ -39,6 +39,17 @@ func (t *epochTable) last() (EpochStart, bool) {
 	return t.entries[len(t.entries)-1], true
 }
 
+// holding gives the epoch that the record at an offset has.
+func (t *epochTable) holding(offset kafka.Offset) (found EpochStart, ok bool) {
+	for _, e := range t.entries {
+		if e.Start > offset {
+			break
+		}
+		found, ok = e, true
+	}
+	return found, ok
+}
+
 // assign notes that an epoch starts at an offset. Entries that begin at or
 // after it held no record, so they go away.
 func (t *epochTable) assign(e EpochStart) {

@@ -76,6 +76,27 @@ func TestTheLastEpochOfALog(t *testing.T) {
 	f(logState{start: 5, end: 9, epochs: epochTable{[]EpochStart{{4, 5}}}, snapshots: []Snapshot{{SnapshotID{5, 3}, 1}}}, 4)
 }
 
+// What a crash leaves ends where the last sync did, with the epoch of the record
+// before that place, or of the snapshot that ends there.
+func TestThePositionThatACrashLeaves(t *testing.T) {
+	epochs := epochTable{[]EpochStart{{4, 5}, {6, 8}}}
+	f := func(synced kafka.Offset, want Position) {
+		t.Helper()
+		l := logState{start: 5, end: 10, written: 10, synced: synced, epochs: epochs, snapshots: []Snapshot{{SnapshotID{5, 3}, 1}}}
+		if got := l.durablePosition(); got != want {
+			t.Errorf("synced to %d: got %v, want %v", synced, got, want)
+		}
+	}
+	f(10, Position{6, 10})
+	f(9, Position{6, 9})
+	f(8, Position{4, 8})
+	f(6, Position{4, 6})
+	f(5, Position{3, 5})
+	if got := (&logState{end: 4, epochs: epochTable{[]EpochStart{{1, 0}}}}).durablePosition(); got != (Position{}) {
+		t.Errorf("nothing synced: got %v", got)
+	}
+}
+
 // A report of a write older than a truncation says nothing about the end.
 func TestALateReportDoesNotUndoATruncation(t *testing.T) {
 	var l logState

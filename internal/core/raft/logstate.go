@@ -99,6 +99,23 @@ func (l *logState) lastEpoch() kafka.Epoch {
 
 func (l *logState) position() Position { return Position{l.lastEpoch(), l.end} }
 
+// durablePosition is the position that is left after a crash, at least.
+func (l *logState) durablePosition() Position {
+	if l.synced == l.end {
+		return l.position()
+	}
+	p := Position{End: l.synced}
+	for _, s := range l.snapshots {
+		if s.ID.EndOffset == l.synced {
+			p.Epoch = s.ID.Epoch
+		}
+	}
+	if e, ok := l.epochs.holding(l.synced - 1); ok {
+		p.Epoch = e.Epoch
+	}
+	return p
+}
+
 // endOf answers where an epoch ended. If its end is where the oldest snapshot
 // ends, then the epoch before is known from the snapshot's id.
 func (l *logState) endOf(epoch kafka.Epoch) EpochEnd {

@@ -60,9 +60,11 @@ func (t *tally) lost() bool {
 }
 
 // ask sends a vote request to every voter whose answer is missing and whose
-// connection is free.
+// connection is free. It tells only what our disk holds. A candidate that is
+// killed comes back as candidate of the same epoch, and whoever granted before
+// grants again without another look at the log: what we said must still be true.
 func (t *tally) ask(c *Core, preVote bool) {
-	position := c.log.position()
+	position := c.log.durablePosition()
 	for _, v := range t.voters {
 		at, reachable := addressOf(c, v.Endpoints)
 		if v.Key.Node == c.cfg.Self.Node || !reachable || t.recorded(v.Key.Node) || !c.calls.ready(v.Key.Node, c.now) {

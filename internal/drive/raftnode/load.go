@@ -51,9 +51,8 @@ func openDir(cfg Config) (_ *opened, err error) {
 
 // reconcile makes log and snapshots fit each other.
 func reconcile(cfg Config, log Log, snapshots []raft.Snapshot) ([]raft.Snapshot, error) {
-	if n := len(snapshots); n > 0 && snapshots[n-1].ID.EndOffset > log.End() {
-		// Stopped between the download of a snapshot and the cut of the log.
-		if err := log.StartAt(snapshots[n-1].ID.EndOffset); err != nil {
+	if n := len(snapshots); n > 0 {
+		if err := follow(log, snapshots[n-1].ID); err != nil {
 			return nil, fmt.Errorf("beginning the log at snapshot %s: %w", snapshotName(snapshots[n-1].ID), err)
 		}
 	}
@@ -71,6 +70,27 @@ func reconcile(cfg Config, log Log, snapshots []raft.Snapshot) ([]raft.Snapshot,
 		return nil, fmt.Errorf("%s: the log starts at offset %d and no snapshot holds what came before", cfg.Dir, log.Start())
 	}
 	return kept, nil
+}
+
+// follow finishes the installation of a snapshot that was stopped between its
+// download and the cut of the log. The log then lacks the last record that the
+// snapshot stands for: it ends before, or it holds one of another epoch there,
+// which a leader that was cut off once wrote for nobody.
+func follow(log Log, latest raft.SnapshotID) error {
+	if latest.EndOffset <= log.Start() {
+		return nil
+	}
+	if latest.EndOffset <= log.End() {
+		raw, err := log.Read(nil, latest.EndOffset-1, log.End(), 1)
+		if err != nil {
+			return err
+		}
+		h, err := batch.ParseHeader(raw)
+		if err != nil || h.LeaderEpoch == latest.Epoch {
+			return err
+		}
+	}
+	return log.StartAt(latest.EndOffset)
 }
 
 // replay reads the histories of voters and of kraft.version, from the latest

@@ -413,6 +413,22 @@ func TestACompactionSurvivesACutAtEveryStep(t *testing.T) {
 	}
 }
 
+// A recovery point that no checkpoint names may fall back at a loss of power, and
+// gaps above it would look like losses.
+func TestCompactionStaysBelowTheCheckpointedRecoveryPoint(t *testing.T) {
+	r := compacted(t)
+	for range 3 {
+		r.put(batch.Options{}, "a=1")
+		must(t, r.Roll())
+	}
+	must(t, r.SyncSealed())
+	for checkpointed, want := range map[kafka.Offset]kafka.Offset{0: 0, 1: 1, 2: 2, 9: 3} {
+		if d, err := r.Dirt(0, r.End(), checkpointed); err != nil || d.To != want {
+			t.Errorf("with %d checkpointed compaction goes to %d, want %d; %v", checkpointed, d.To, want, err)
+		}
+	}
+}
+
 func TestAFailedSwapLosesNoRecords(t *testing.T) {
 	for skip := range 12 {
 		r := compacted(t)

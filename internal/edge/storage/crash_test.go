@@ -30,7 +30,8 @@ type story struct {
 	err    error        // of the step that was cut
 }
 
-// at gives the index of an offset in acked: offsets have no gaps here.
+// step does something unless an earlier step was cut. Offsets have no gaps here,
+// so they count the records that are acked.
 func (s *story) step(do func() error) {
 	if s.err == nil {
 		s.err = do()

@@ -15,14 +15,18 @@ type relieved struct {
 	pool *Files
 }
 
-// relieve halves the pool, for good: more than were open were not to be had. It
-// tells whether any file was closed.
+// leastFiles is what the pool keeps when it is asked to give files back again
+// and again: with fewer every operation would open its files anew.
+const leastFiles = 64
+
+// relieve closes half of the files and lets the pool stay so small: more than
+// were open were not to be had. It tells whether any file was closed.
 func (p *Files) relieve() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	before := p.open
-	p.limit = max(min(p.limit, before/2), 1)
-	p.shrink(min(p.limit, before-1), nil)
+	p.limit = min(p.limit, max(before/2, leastFiles))
+	p.shrink(before/2, nil)
 	return p.open < before
 }
 

@@ -218,7 +218,7 @@ func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
 
 func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Options {
 	return storage.Options{
-		FS: d.fs, Dir: filepath.Join(dir.path, folderName(tp)), TP: tp, Config: d.opt.Config,
+		FS: d.claimed.fs, Dir: filepath.Join(dir.path, folderName(tp)), TP: tp, Config: d.opt.Config,
 		Files: d.opt.Files, Now: d.opt.Now, Logger: d.opt.Logger, ProducerExpiry: d.opt.ProducerExpiry,
 		OnError:        func(err error) { d.fail(dir, err) },
 		BeforeTruncate: func(to kafka.Offset) error { return dir.checkpoints.lower(tp, to) },

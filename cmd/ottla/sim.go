@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ottla/ottla/internal/sim"
+)
+
+// simFlags are what "ottla sim" can be asked for.
+type simFlags struct {
+	seed  uint64
+	count int
+	trace bool
+}
+
+// newSimCmd is for those who work on the quorum: it plays seeds of the
+// simulator, and tells the story of one.
+func newSimCmd() *cobra.Command {
+	f := &simFlags{}
+	cmd := &cobra.Command{
+		Use:   "sim",
+		Short: "Play seeds of the simulated quorum",
+		Long: `Play seeds of the simulator: the quorum of this binary in virtual time, with a
+network and disks that fail as the seed has drawn it. The rules of the quorum
+are checked after every event. One seed is always one story, told by its hash.`,
+		Example: `  ottla sim --seed 46 --trace
+  ottla sim --seed 0 --count 1000`,
+		Args:   cobra.NoArgs,
+		Hidden: true,
+		RunE:   func(cmd *cobra.Command, _ []string) error { return f.run(cmd.OutOrStdout()) },
+	}
+	flags := cmd.Flags()
+	flags.Uint64Var(&f.seed, "seed", 0, "the seed, or the first one")
+	flags.IntVar(&f.count, "count", 1, "how many seeds")
+	flags.BoolVar(&f.trace, "trace", false, "print everything that happens, a line each: simulated seconds, then what")
+	return cmd
+}
+
+func (f *simFlags) run(out io.Writer) error {
+	var story io.Writer
+	if f.trace {
+		story = out
+	}
+	failed := 0
+	for i := range f.count {
+		began := time.Now()
+		r := sim.Run(f.seed+uint64(i), story)
+		if r.Failure != nil {
+			failed++
+		}
+		if err := printResult(out, r, time.Since(began)); err != nil {
+			return err
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d seeds break a rule", failed, f.count)
+	}
+	return nil
+}
+
+// printResult is one run as a paragraph: the plan, what came of it, and what
+// broke.
+func printResult(out io.Writer, r sim.Result, took time.Duration) error {
+	_, err := fmt.Fprintf(out, "%v\n  ottla %s, hash %s\n  %v simulated in %v: %d events, %d checks, %d epochs with a leader, %d proposals acknowledged\n  faults: %v\n",
+		r.Plan, buildVersion(), r.Hash, r.Simulated.Round(time.Millisecond), took.Round(time.Millisecond),
+		r.Events, r.Checks, r.Epochs, r.Acked, r.Faults)
+	if err == nil && r.Failure != nil {
+		_, err = fmt.Fprintf(out, "  BROKEN: %v\n", r.Failure)
+	}
+	return err
+}

@@ -1,0 +1,294 @@
+package sim
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/raft"
+)
+
+// checker holds the world to the rules of the quorum, by their names:
+//
+//	R1  at most one leader in an epoch, over memory and disks of all nodes
+//	R2  a node's epoch never falls, also across a restart
+//	R3  one vote per epoch, on disk before the answer leaves
+//	R4  logs are equal up to the lower of two high watermarks
+//	R5  the newest leader holds every committed entry
+//	R6  a high watermark never falls and is on a majority's disks
+//	R7  the bytes at a committed offset never change
+//	R8  nothing committed is truncated
+//	R9  role, leader and vote agree
+//	R10 pre-votes leave no trace (see watch)
+//	R14 a snapshot stands for committed records
+//	R15 a leader that no majority reaches stops
+//
+// and, at the end, that a repaired quorum is alive: L1 and L8 it agrees, L2 every
+// proposal has an answer, L4 nobody stays prospective
+//
+// R4 and R7 have one form here: the first node to see a batch committed enters
+// it in a ledger, and every other one must see the same.
+type checker struct {
+	w      *World
+	count  int
+	ledger batches // everything committed, from offset 0
+	led    map[kafka.Epoch]kafka.NodeID
+	newest kafka.Epoch // that a leader was seen in
+	kept   map[kafka.NodeID]*record
+	votes  map[ballot]kafka.NodeID
+}
+
+// record is what a node has shown.
+type record struct {
+	epoch    kafka.Epoch
+	hw       kafka.Offset // in this life
+	verified kafka.Offset // of its log against the ledger, in this life
+}
+
+type ballot struct {
+	voter kafka.NodeID
+	epoch kafka.Epoch
+}
+
+func newChecker() checker {
+	return checker{
+		led: map[kafka.Epoch]kafka.NodeID{}, newest: kafka.NoEpoch,
+		kept: map[kafka.NodeID]*record{}, votes: map[ballot]kafka.NodeID{},
+	}
+}
+
+// must counts a check and ends the run when it fails.
+func (c *checker) must(ok bool, rule, format string, args ...any) {
+	c.count++
+	if !ok {
+		c.w.fail(rule, format, args...)
+	}
+}
+
+func (c *checker) of(n *node) *record {
+	r, ok := c.kept[n.id]
+	if !ok {
+		r = &record{epoch: kafka.NoEpoch}
+		c.kept[n.id] = r
+	}
+	return r
+}
+
+// booted forgets what may be less after a restart.
+func (c *checker) booted(n *node) {
+	r := c.of(n)
+	r.hw, r.verified = kafka.NoOffset, n.disk.start
+	n.watch = watch{}
+}
+
+// step looks at a node after an event.
+func (c *checker) step(n *node) {
+	s, r := n.state, c.of(n)
+	e := s.Election
+	switch { // without texts that nobody needs: this runs after every event
+	case e != n.disk.election && !n.disk.noFile:
+		c.w.fail("R3", "node %d has %s in memory and %s on disk", n.id, elected(e), elected(n.disk.election))
+	case e.Epoch < r.epoch:
+		c.w.fail("R2", "epoch of node %d falls from %d to %d", n.id, r.epoch, e.Epoch)
+	case s.HighWatermark < r.hw:
+		c.w.fail("R6", "high watermark of node %d falls from %d to %d", n.id, r.hw, s.HighWatermark)
+	case !roleFits(n.id, s):
+		c.w.fail("R9", "node %d is %s with %s, and takes %d for the leader", n.id, s.Role, elected(e), s.Leader)
+	case s.HighWatermark > s.Log.End:
+		c.w.fail("R9", "node %d has high watermark %d past its end %d", n.id, s.HighWatermark, s.Log.End)
+	}
+	c.count += 5
+	r.epoch, r.hw = e.Epoch, s.HighWatermark
+	c.oneLeader(n, e)
+	if e.Voted.Node >= 0 {
+		c.oneVote(ballot{n.id, e.Epoch}, e.Voted.Node)
+	}
+	if s.Role == raft.RoleLeader && e.Epoch > c.newest {
+		c.newest = e.Epoch
+		c.complete(n)
+	}
+}
+
+// oneLeader is R1. Whoever is named, in memory or on disk, counts.
+func (c *checker) oneLeader(n *node, e raft.Election) {
+	if e.Leader < 0 {
+		return
+	}
+	c.count++
+	other, known := c.led[e.Epoch]
+	if known && other == e.Leader {
+		return
+	}
+	c.must(!known, "R1", "node %d has %d as leader of epoch %d, others have %d", n.id, e.Leader, e.Epoch, other)
+	c.led[e.Epoch] = e.Leader
+}
+
+// oneVote is R3.
+func (c *checker) oneVote(b ballot, candidate kafka.NodeID) {
+	c.count++
+	other, voted := c.votes[b]
+	if voted && other == candidate {
+		return
+	}
+	c.must(!voted, "R3", "node %d voted for %d and %d in epoch %d", b.voter, other, candidate, b.epoch)
+	c.votes[b] = candidate
+}
+
+// answers is R3 at the moment at which a vote leaves.
+func (c *checker) answers(n *node, in inbound, body raft.Body) {
+	a, isVote := body.(raft.VoteAnswer)
+	r, asked := in.body.(raft.VoteRequest)
+	if !isVote || !asked || !a.Granted || r.PreVote {
+		return
+	}
+	e := n.disk.election
+	c.must(e.Epoch == r.Epoch && e.Voted.Matches(r.Candidate), "R3",
+		"node %d grants %d its vote in epoch %d with %s on disk", n.id, r.Candidate.Node, r.Epoch, elected(e))
+	c.oneVote(ballot{n.id, r.Epoch}, r.Candidate.Node)
+}
+
+// roleFits is R9.
+func roleFits(self kafka.NodeID, s raft.State) bool {
+	e := s.Election
+	switch s.Role {
+	case raft.RoleLeader:
+		return e.Leader == self && s.Leader == self && e.Voted.Node == self
+	case raft.RoleCandidate:
+		return e.Leader == kafka.NoNode && s.Leader == kafka.NoNode && e.Voted.Node == self
+	case raft.RoleFollower:
+		return e.Leader == s.Leader && s.Leader >= 0 && s.Leader != self
+	case raft.RoleResigned:
+		return e.Leader == self && s.Leader == kafka.NoNode
+	}
+	return s.Leader == e.Leader || e.Leader == self // unattached, prospective
+}
+
+// complete is R5.
+func (c *checker) complete(n *node) {
+	log := n.whole()
+	for _, b := range c.ledger[c.ledger.from(n.disk.start):] {
+		if b.base < n.disk.start {
+			continue
+		}
+		have, ok := log.at(b.base)
+		c.must(ok && have.same(b), "R5", "leader %d of epoch %d lacks %d..%d@%d, which is committed",
+			n.id, n.disk.election.Epoch, b.base, b.end, b.epoch)
+	}
+}
+
+// whole is the log with what is still to be written.
+func (n *node) whole() batches {
+	log := n.disk.log[:len(n.disk.log):len(n.disk.log)]
+	for _, j := range n.writer.jobs {
+		for _, o := range j.ops {
+			log = o.do(log)
+		}
+	}
+	return log
+}
+
+// committed enters in the ledger what a node says is committed (R4, R6, R7).
+func (c *checker) committed(n *node, commit kafka.Offset) {
+	r := c.of(n)
+	log := n.disk.log
+	for i := log.from(r.verified); i < len(log) && log[i].end <= commit && c.w.failure == nil; i++ {
+		c.enter(n, log[i])
+		r.verified = log[i].end
+	}
+	c.w.work.committed(c.w, n, commit)
+}
+
+func (c *checker) enter(n *node, b batch) {
+	end := c.ledger.end(0)
+	if b.base < end {
+		have, ok := c.ledger.at(b.base)
+		c.must(ok && have.same(b), "R4", "node %d has %d..%d@%d ticket %d committed, others have %d..%d@%d ticket %d",
+			n.id, b.base, b.end, b.epoch, b.ticket, have.base, have.end, have.epoch, have.ticket)
+		return
+	}
+	c.must(b.base == end, "R7", "node %d commits %d..%d, but only %d is committed before", n.id, b.base, b.end, end)
+	c.ledger = append(c.ledger, b)
+	have := 0
+	for _, v := range c.w.nodes[:c.w.plan.Voters] {
+		if d, ok := v.disk.durable.at(b.base); ok && d.same(b) {
+			have++
+		}
+	}
+	c.must(have > c.w.plan.Voters/2, "R6", "node %d commits %d..%d@%d, which %d of %d voters have on disk",
+		n.id, b.base, b.end, b.epoch, have, c.w.plan.Voters)
+}
+
+// acknowledged: what a client was told is committed is its own batch.
+func (c *checker) acknowledged(p proposal) {
+	b, ok := c.ledger.at(p.base)
+	c.must(ok && b.ticket == p.ticket && b.epoch == p.epoch, "R7", "proposal %d is acknowledged at %d, where %d stands", p.ticket, p.base, b.ticket)
+}
+
+// truncates is R8: no batch that stands in the ledger is cut off.
+func (c *checker) truncates(n *node, end kafka.Offset) {
+	log := n.whole()
+	for _, b := range log[log.from(end):] {
+		have, ok := c.ledger.at(b.base)
+		c.must(!ok || !have.same(b), "R8", "node %d cuts off %d..%d@%d, which is committed", n.id, b.base, b.end, b.epoch)
+	}
+	c.must(end >= n.state.HighWatermark, "R8", "node %d truncates to %d, below its high watermark", n.id, end)
+}
+
+// snapshot is R14: a snapshot stands for committed records.
+func (c *checker) snapshot(n *node, id raft.SnapshotID) {
+	i := c.ledger.from(id.EndOffset) - 1
+	c.must(i >= 0 && c.ledger[i].end == id.EndOffset && c.ledger[i].epoch == id.Epoch, "R14",
+		"node %d makes snapshot %d-%d, which is not committed", n.id, id.EndOffset, id.Epoch)
+}
+
+// outsiders is R15: a leader without contact to a majority has stopped.
+func (c *checker) outsiders() {
+	h := c.w.healed
+	if h.outside == "mute" { // what it hears keeps it leading
+		return
+	}
+	for _, n := range c.w.nodes {
+		c.must(h.has(n) || !n.up || n.role != raft.RoleLeader || c.w.now.Sub(h.since) < givesUp, "R15",
+			"node %d still leads, %v after it was cut off", n.id, c.w.now.Sub(h.since))
+	}
+}
+
+// calm: nobody goes to another epoch once all agree.
+func (c *checker) calm(epoch kafka.Epoch) {
+	for _, n := range c.w.healed.core {
+		e := n.disk.election.Epoch
+		c.must(e == epoch && n.role != raft.RoleProspective, "L1", "all agreed in epoch %d, now node %d is %s in %d", epoch, n.id, n.role, e)
+	}
+}
+
+// disagreement tells which rule of liveness is broken.
+func (c *checker) disagreement() {
+	w := c.w
+	for _, n := range w.healed.core {
+		s := n.state
+		w.note("-- %d is %s epoch=%d leader=%d log=%d@%d hw=%d", n.id, s.Role, s.Election.Epoch, s.Leader, s.Log.End, s.Log.Epoch, s.HighWatermark)
+	}
+	for _, n := range w.healed.core {
+		c.must(n.role != raft.RoleProspective, "L4", "node %d is still prospective %v after healing", n.id, healingLimit)
+	}
+	c.must(w.leader() != nil, "L1", "nobody leads %v after healing", healingLimit)
+	c.must(false, "L8", "the nodes do not agree %v after healing", healingLimit)
+}
+
+// end is the full compare: all that was acknowledged is in every log of the
+// core, once, as it was (R7, L2).
+func (c *checker) end() {
+	for _, n := range c.w.healed.core {
+		c.complete(n)
+	}
+	seen := map[uint64]int{}
+	for _, b := range c.ledger {
+		if b.ticket != 0 {
+			seen[b.ticket]++
+			c.must(seen[b.ticket] == 1, "R7", "proposal %d is in the log twice", b.ticket)
+		}
+	}
+	for _, p := range c.w.work.acked {
+		c.must(seen[p.ticket] == 1, "R7", "proposal %d was acknowledged and is gone", p.ticket)
+	}
+	for _, p := range c.w.work.waiting {
+		c.must(!c.w.healed.has(p.node), "L2", "proposal %d to node %d has no answer", p.ticket, p.node.id)
+	}
+}

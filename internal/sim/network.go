@@ -1,0 +1,171 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/raft"
+)
+
+// firstPort is the port of node 0; addresses differ in nothing else.
+const firstPort = 9000
+
+// link is one direction between two nodes.
+type link struct {
+	cut     bool
+	mended  kafka.Instant // when a cut ends; Never for one that stays
+	clogged kafka.Instant // until then everything waits
+}
+
+// conn is a connection: what is sent on it arrives in order, each way.
+type conn struct {
+	asker, server *node
+	askerLife     int
+	serverLife    int // 0 until the first request arrives
+	closed        bool
+	open          []raft.Call      // requests without answer
+	last          [2]kafka.Instant // arrival of the latest request and answer
+}
+
+func (w *World) link(from, to *node) *link { return &w.links[from.id][to.id] }
+
+// request sends a request of the core, on a new connection if it asks for one.
+func (w *World) request(n *node, m raft.Message) {
+	to := w.node(kafka.NodeID(int(m.At.Port) - firstPort))
+	w.message(n, "->", to, m.Body)
+	c := n.conns[to.id]
+	if c == nil || c.closed || m.Fresh {
+		c = &conn{asker: n, server: to, askerLife: n.life}
+		n.conns[to.id] = c
+		w.conns = append(w.conns, c)
+	}
+	c.open = append(c.open, m.Call)
+	w.carry(c, 0, func() { w.arrive(c, m) })
+}
+
+// arrive hands a request to whatever runs at the other end.
+func (w *World) arrive(c *conn, m raft.Message) {
+	to := c.server
+	if !to.up || c.serverLife != 0 && c.serverLife != to.life {
+		w.close(c)
+		return
+	}
+	c.serverLife = to.life
+	to.lastAsked++
+	to.asked[to.lastAsked] = inbound{c, m.Call, m.Body}
+	w.message(to, "hears", c.asker, m.Body)
+	to.step(raft.Received{Call: to.lastAsked, Body: m.Body})
+}
+
+// answer sends an answer back on the connection its request came on.
+func (w *World) answer(n *node, in inbound, body raft.Body, brings batches) {
+	c := in.conn
+	w.message(n, "->", c.asker, body)
+	w.carry(c, 1, func() {
+		if !c.asker.up || c.asker.life != c.askerLife {
+			return
+		}
+		c.answered(in.call)
+		w.message(c.asker, "hears", n, body)
+		c.asker.stepWith(raft.Answered{Call: in.call, Body: body}, brings)
+	})
+}
+
+func (c *conn) answered(call raft.Call) {
+	for i, open := range c.open {
+		if open == call {
+			c.open = append(c.open[:i], c.open[i+1:]...)
+			return
+		}
+	}
+}
+
+// carry takes a message along a connection, way 0 to the server and way 1 back,
+// through everything the network does to it.
+func (w *World) carry(c *conn, way int, arrive func()) {
+	from, to := c.asker, c.server
+	if way == 1 {
+		from, to = to, from
+	}
+	at := max(w.now, from.until).Add(w.delay())
+	l := w.link(from, to)
+	if l.cut {
+		if l.mended == kafka.Never || !w.plan.Active[Resent] {
+			return
+		}
+		at = l.mended.Add(w.delay())
+	}
+	if w.chance(w.plan.Lost, 1000, Lost) {
+		return
+	}
+	for w.chance(w.plan.Resent, 1000, Resent) {
+		at = at.Add(200 * time.Millisecond)
+	}
+	at = max(at, l.clogged, c.last[way]+1)
+	c.last[way] = at
+	deliver := func() {
+		if !c.closed {
+			arrive()
+		}
+	}
+	w.deliver(at, to, deliver)
+	if w.chance(w.plan.Repeated, 1000, Repeated) {
+		w.deliver(at.Add(w.delay()+w.delay()), to, deliver)
+	}
+}
+
+// deliver lets a message arrive, unless its link is cut by then.
+func (w *World) deliver(at kafka.Instant, to *node, run func()) {
+	w.queue.put(happening{at: at, who: to, life: anyLife, run: run})
+}
+
+func (w *World) delay() time.Duration {
+	d := 100*time.Microsecond + time.Duration(w.rng.Int64N(int64(time.Millisecond)))
+	if w.plan.Active[Late] && w.chaos {
+		w.faults[Late]++
+		d += time.Duration(w.rng.ExpFloat64() * float64(w.plan.Delay))
+	}
+	return d
+}
+
+// close ends a connection: its messages are gone, and the asker learns that
+// there will be no answers.
+func (w *World) close(c *conn) {
+	if c.closed {
+		return
+	}
+	c.closed = true
+	n := c.asker
+	for _, call := range c.open {
+		w.queue.put(happening{at: w.now.Add(time.Millisecond), who: n, life: c.askerLife, run: func() {
+			w.note("%d hears nothing more from %d", n.id, c.server.id)
+			n.step(raft.Unanswered{Call: call, Code: kerr.BrokerNotAvailable})
+		}})
+	}
+	c.open = nil
+}
+
+// dropConns ends the connections of a process that is gone.
+func (w *World) dropConns(n *node) {
+	for _, c := range w.conns {
+		if c.asker == n {
+			c.open = nil
+		}
+		if c.asker == n || c.server == n {
+			w.close(c)
+		}
+	}
+	w.forgetClosed()
+}
+
+func (w *World) forgetClosed() {
+	kept := w.conns[:0]
+	for _, c := range w.conns {
+		if !c.closed && c.asker.conns[c.server.id] == c {
+			kept = append(kept, c)
+		}
+	}
+	clear(w.conns[len(kept):])
+	w.conns = kept
+}

@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/ottla/ottla/internal/core/raft"
+)
+
+// Plan is everything that a seed decides before a run begins.
+type Plan struct {
+	Seed      uint64
+	Voters    int
+	Observers int
+	Dynamic   bool // voters stand in the log and have directories (KIP-853)
+	Timing    raft.Timing
+	Chaos     time.Duration // how long faults come
+	Active    [faultKinds]bool
+
+	FaultEvery   time.Duration // mean between two faults of links and nodes
+	ProposeEvery time.Duration // mean between two proposals
+	TidyEvery    time.Duration // mean between two snapshots
+	Delay        time.Duration // mean of what a Late message waits besides its millisecond
+	Lost, Resent int           // of a thousand messages
+	Repeated     int           // of a thousand messages
+	CrashAtDisk  int           // of a thousand moments at which something becomes durable
+	SlowSync     int           // of a thousand syncs
+	FailedSync   int           // of ten thousand syncs
+	Batches      int           // at most in an answer to a fetch
+	// Speed of each node's clock, in thousandths.
+	Speed []int64
+}
+
+// NewPlan draws the plan of a seed: often many kinds of faults together,
+// sometimes one alone, sometimes none.
+func NewPlan(seed uint64) Plan {
+	r := rand.New(rand.NewPCG(seed, 0x706c616e))
+	p := Plan{
+		Seed: seed, Voters: pick(r, 3, 3, 3, 3, 1, 2, 4, 5, 5), Observers: r.IntN(3), Dynamic: r.IntN(2) == 0,
+		Timing: raft.DefaultTiming(), Chaos: time.Duration(6+r.IntN(15)) * time.Second,
+		FaultEvery:   time.Duration(50+r.IntN(2000)) * time.Millisecond,
+		ProposeEvery: time.Duration(pick(r, 5, 20, 50, 200)) * time.Millisecond,
+		TidyEvery:    time.Duration(pick(r, 50, 300, 2000)) * time.Millisecond,
+		Delay:        time.Duration(r.IntN(100)) * time.Millisecond,
+		Lost:         r.IntN(300), Resent: r.IntN(300), Repeated: r.IntN(500),
+		CrashAtDisk: pick(r, 1, 3, 10, 40), SlowSync: pick(r, 5, 50, 300), FailedSync: pick(r, 2, 20, 100),
+		Batches: pick(r, 1, 1, 3, 100),
+	}
+	p.drawKinds(r)
+	for range p.Voters + p.Observers {
+		speed := int64(1000)
+		if p.Active[Drifting] {
+			speed = 850 + r.Int64N(300)
+		}
+		p.Speed = append(p.Speed, speed)
+	}
+	return p
+}
+
+func (p *Plan) drawKinds(r *rand.Rand) {
+	switch mode := r.IntN(10); {
+	case mode == 0:
+	case mode <= 2:
+		p.Active[r.IntN(int(faultKinds))] = true
+	default:
+		for i := range p.Active {
+			p.Active[i] = r.IntN(2) == 0
+		}
+	}
+}
+
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+// String is the plan as a headline of the story.
+func (p Plan) String() string {
+	var kinds []string
+	for i, on := range p.Active {
+		if on {
+			kinds = append(kinds, Fault(i).String())
+		}
+	}
+	set := "static"
+	if p.Dynamic {
+		set = "dynamic"
+	}
+	return fmt.Sprintf("seed %d: %d %s voters, %d observers, %v of chaos, a proposal each %v, a fault each %v: %s",
+		p.Seed, p.Voters, set, p.Observers, p.Chaos, p.ProposeEvery, p.FaultEvery, strings.Join(kinds, " "))
+}

@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var (
+	seedsFlag = flag.Int("seeds", 0, "how many seeds to run; 0: 500, fewer with -short or the race detector")
+	firstFlag = flag.Uint64("first", 0, "the first seed")
+)
+
+// seedCount is how many seeds a run of the tests plays.
+func seedCount() int {
+	switch {
+	case *seedsFlag > 0:
+		return *seedsFlag
+	case testing.Short() && raceDetector:
+		return 8
+	case testing.Short(), raceDetector:
+		return 40
+	}
+	return 500
+}
+
+// figures sums up many runs.
+type figures struct {
+	sync.Mutex
+	runs, events, checks, epochs, acked int
+	simulated                           time.Duration
+	faults                              Faults
+	failed                              []Result
+}
+
+func (f *figures) add(r Result) {
+	f.Lock()
+	defer f.Unlock()
+	f.runs++
+	f.events, f.checks = f.events+r.Events, f.checks+r.Checks
+	f.epochs, f.acked = f.epochs+r.Epochs, f.acked+r.Acked
+	f.simulated += r.Simulated
+	f.faults.Add(r.Faults)
+	if r.Failure != nil {
+		f.failed = append(f.failed, r)
+	}
+}
+
+func (f *figures) String() string {
+	return fmt.Sprintf("%d seeds, %.0f simulated seconds, %d events, %d invariants looked at, %d epochs with a leader, %d proposals acknowledged\nfaults: %v",
+		f.runs, f.simulated.Seconds(), f.events, f.checks, f.epochs, f.acked, f.faults)
+}
+
+// play runs seeds on all processors.
+func play(first uint64, count int) *figures {
+	f, seeds := &figures{}, make(chan uint64)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for seed := range seeds {
+				f.add(Run(seed, nil))
+			}
+		})
+	}
+	for i := range count {
+		seeds <- first + uint64(i)
+	}
+	close(seeds)
+	workers.Wait()
+	return f
+}
+
+// The rules of the quorum hold after every event of every seed, and a repaired
+// quorum agrees.
+func TestSeeds(t *testing.T) {
+	began := time.Now()
+	f := play(*firstFlag, seedCount())
+	took := time.Since(began)
+	t.Logf("%v\n%.0f simulated seconds a second", f, f.simulated.Seconds()/took.Seconds())
+	for _, r := range f.failed {
+		t.Errorf("seed %d breaks %v\n  %v\n  read it: ottla sim --seed %d --trace\n  keep it: a line about it in internal/sim/testdata/seeds/%d.txt",
+			r.Plan.Seed, r.Failure, r.Plan, r.Plan.Seed, r.Plan.Seed)
+	}
+	if f.runs < 200 {
+		return
+	}
+	for kind, hit := range f.faults {
+		if hit == 0 {
+			t.Errorf("no seed was hit by a fault of the kind %v", Fault(kind))
+		}
+	}
+	if f.acked == 0 || f.epochs == 0 {
+		t.Errorf("nothing happened: %v", f)
+	}
+}
+
+// Same seed, same hash: twice in a process, alone and beside others.
+func TestASeedTellsOneStory(t *testing.T) {
+	count := min(seedCount(), 24)
+	tell := func(procs int) map[uint64]string {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+		hashes, all := map[uint64]string{}, make(chan Result, count)
+		for seed := range uint64(count) {
+			go func() { all <- Run(seed, nil) }() // ends when the seed has been played
+		}
+		for range count {
+			r := <-all
+			hashes[r.Plan.Seed] = r.Hash
+		}
+		return hashes
+	}
+	alone, together := tell(1), tell(2)
+	different := map[string]bool{}
+	for seed, hash := range alone {
+		if together[seed] != hash {
+			t.Errorf("seed %d has the hashes %s and %s", seed, hash, together[seed])
+		}
+		different[hash] = true
+	}
+	if len(different) != count {
+		t.Errorf("%d seeds have %d hashes", count, len(different))
+	}
+}
+
+// A run that is read is the run that is not.
+func TestReadingAStoryDoesNotChangeIt(t *testing.T) {
+	var text strings.Builder
+	read, unread := Run(3, &text), Run(3, nil)
+	if read.Hash != unread.Hash {
+		t.Errorf("hash %s when read, %s when not", read.Hash, unread.Hash)
+	}
+	for _, want := range []string{"seed 3: ", " is leader", "client proposes", "-- healed", "-- all agree on"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the story does not tell %q", want)
+		}
+	}
+}
+
+// Seeds that once found something are played for ever. Each file of
+// testdata/seeds is named for its seed and says what it found.
+func TestKeptSeeds(t *testing.T) {
+	files, err := filepath.Glob("testdata/seeds/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no kept seeds: %v", err)
+	}
+	for _, file := range files {
+		seed, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(file), ".txt"), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		what, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := Run(seed, nil); r.Failure != nil {
+			t.Errorf("seed %d breaks %v\nit had found:\n%s", seed, r.Failure, what)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/invariant"
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/raft"
+)
+
+// World is nodes, a network between them, and time. It is used once, by one
+// goroutine.
+type World struct {
+	plan  Plan
+	rng   *rand.Rand
+	now   kafka.Instant
+	queue queue
+	nodes []*node // voters first; ids from 1
+	links [][]link
+	conns []*conn // open ones
+	// shapes tell what snapshots hold, wherever they are.
+	shapes map[raft.SnapshotID]shape
+	check  checker
+	work   workload
+	story  story
+	faults Faults
+
+	chaos    bool // faults come
+	healed   *healing
+	happened int
+	failure  *Failure
+}
+
+// Failure is a broken invariant.
+type Failure struct {
+	Rule string // R1 to R10, L1, L4 and so on, as the checks name them
+	Text string
+	At   time.Duration // simulated
+}
+
+func (f *Failure) Error() string { return fmt.Sprintf("%s at %v: %s", f.Rule, f.At, f.Text) }
+
+// Result is what came of a run.
+type Result struct {
+	Plan      Plan
+	Hash      string // of everything that happened: 128 bits, in hex
+	Simulated time.Duration
+	Events    int
+	Checks    int // invariants looked at
+	Epochs    int // that had a leader
+	Acked     int // proposals acknowledged
+	Faults    Faults
+	Failure   *Failure // nil when all held
+}
+
+// snapshotSize is the size of every snapshot in bytes: three chunks.
+const snapshotSize = 5 << 19
+
+// Run plays the seed's story. Whoever wants to read it gives a writer, else nil.
+func Run(seed uint64, to io.Writer) Result { return RunPlan(NewPlan(seed), to) }
+
+// RunPlan plays a plan that may have been changed by hand.
+func RunPlan(p Plan, to io.Writer) Result {
+	w := newWorld(p, to)
+	w.play()
+	if w.failure != nil {
+		w.note("FAILED %v", w.failure)
+	}
+	return Result{
+		Plan: p, Hash: w.story.hash(), Simulated: time.Duration(w.now), Events: w.happened, Checks: w.check.count,
+		Epochs: len(w.check.led), Acked: len(w.work.acked), Faults: w.faults, Failure: w.failure,
+	}
+}
+
+func newWorld(p Plan, to io.Writer) *World {
+	w := &World{
+		plan: p, rng: rand.New(rand.NewPCG(p.Seed, 0x776f726c64)), shapes: map[raft.SnapshotID]shape{},
+		check: newChecker(), story: newStory(to), chaos: true,
+	}
+	w.note("%v", p)
+	if p.Active[Drifting] {
+		w.faults[Drifting]++
+	}
+	count := p.Voters + p.Observers
+	w.links = make([][]link, count+1)
+	for i := range w.links {
+		w.links[i] = make([]link, count+1)
+	}
+	set := voterSet(p)
+	for i := range count {
+		w.nodes = append(w.nodes, newNode(w, kafka.NodeID(i+1), set))
+	}
+	w.check.w = w
+	return w
+}
+
+func voterSet(p Plan) raft.Voters {
+	var set raft.Voters
+	for i := range p.Voters {
+		id := kafka.NodeID(i + 1)
+		v := raft.Voter{Key: kafka.ReplicaKey{Node: id}, Endpoints: endpointsOf(id)}
+		if p.Dynamic {
+			v.Key.Dir, v.MaxLevel = dirOf(id), 1
+		}
+		set = set.With(v)
+	}
+	return set
+}
+
+func endpointsOf(id kafka.NodeID) raft.Endpoints {
+	return raft.Endpoints{{Name: "CONTROLLER", Host: "host", Port: uint16(firstPort + int(id))}}
+}
+
+func dirOf(id kafka.NodeID) kafka.DirID { return kafka.DirID{0: 0xd, 15: byte(id)} }
+
+// newNode makes a formatted node that has never run.
+func newNode(w *World, id kafka.NodeID, set raft.Voters) *node {
+	n := &node{w: w, id: id, speed: w.plan.Speed[id-1], cfg: raft.Config{
+		Self: kafka.ReplicaKey{Node: id, Dir: dirOf(id)}, Controller: int(id) <= w.plan.Voters,
+		Endpoints: endpointsOf(id), Listener: "CONTROLLER", Static: set, Timing: w.plan.Timing,
+	}}
+	n.disk = disk{election: raft.NoElection(), noFile: true}
+	if w.plan.Dynamic {
+		n.cfg.Static = nil
+		n.disk.snapshots = []raft.Snapshot{{Size: snapshotSize}}
+		w.shapes[raft.SnapshotID{}] = shape{set, 1}
+	}
+	return n
+}
+
+func (w *World) node(id kafka.NodeID) *node { return w.nodes[id-1] }
+
+// play runs both phases to the end, or to the first broken invariant. A core
+// that stops itself is one, too.
+func (w *World) play() {
+	defer func() {
+		switch broken := recover().(type) {
+		case nil:
+		case invariant.Broken:
+			w.fail("assertion", "%s", broken.Text)
+		default:
+			panic(broken)
+		}
+	}()
+	for _, n := range w.nodes {
+		n.boot()
+	}
+	w.work.next(w)
+	w.later(w.mean(w.plan.FaultEvery), w.trouble)
+	w.tidy()
+	w.later(w.plan.Chaos, w.heal)
+	for w.failure == nil && !w.queue.empty() && !w.over() {
+		w.turn(w.queue.take())
+	}
+	if w.failure == nil {
+		w.check.end()
+	}
+}
+
+// turn lets one thing happen.
+func (w *World) turn(h happening) {
+	w.now = max(w.now, h.at)
+	if n := h.who; n != nil {
+		if h.life != anyLife && h.life != n.life {
+			return
+		}
+		if n.up && n.until > w.now {
+			h.at = n.until
+			w.queue.put(h)
+			return
+		}
+	}
+	w.happened++
+	h.run()
+}
+
+// later lets something happen to the world.
+func (w *World) later(d time.Duration, run func()) {
+	w.queue.put(happening{at: w.now.Add(d), life: anyLife, run: run})
+}
+
+func (w *World) note(format string, args ...any) { w.story.note(w.now, format, args...) }
+
+func (w *World) message(n *node, does string, other *node, body raft.Body) {
+	w.story.message(w.now, n.id, does, other.id, body)
+}
+
+// fail ends the run: a rule does not hold. The first one counts.
+func (w *World) fail(rule, format string, args ...any) {
+	if w.failure == nil {
+		w.failure = &Failure{Rule: rule, Text: fmt.Sprintf(format, args...), At: time.Duration(w.now)}
+	}
+}
+
+// chance draws whether a fault of a kind comes, n times of many, and counts it.
+func (w *World) chance(n, many int, kind Fault) bool {
+	if !w.chaos || !w.plan.Active[kind] || w.rng.IntN(many) >= n {
+		return false
+	}
+	w.faults[kind]++
+	return true
+}

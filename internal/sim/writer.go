@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/raft"
+)
+
+// writer changes a node's log in the order that the core asked for. One sync is
+// under way at a time; it takes along all that arrived while the one before
+// ran, as the writer of raftnode does.
+type writer struct {
+	jobs []job
+	busy bool
+	part raft.SnapshotID // being downloaded
+}
+
+// job is one change of the directory.
+type job struct {
+	seq   raft.Seq
+	ops   []op
+	chunk *raft.Chunk
+	size  int64 // of the snapshot, with its last chunk
+	clean *raft.SnapshotID
+}
+
+const writeTime = 50 * time.Microsecond
+
+func (n *node) put(j job) {
+	n.writer.jobs = append(n.writer.jobs, j)
+	if !n.writer.busy {
+		n.writer.busy = true
+		n.after(writeTime, n.round)
+	}
+}
+
+// round writes all that waits, and syncs once.
+func (n *node) round() {
+	jobs := n.writer.jobs
+	n.writer.jobs = nil
+	if n.crashesAtDisk("before a write", 1) {
+		return
+	}
+	var last raft.Seq
+	for _, j := range jobs {
+		for _, o := range j.ops {
+			n.disk.write(o)
+			last = j.seq
+		}
+		if !n.other(j) {
+			return
+		}
+	}
+	end := n.disk.log.end(n.disk.start)
+	switch {
+	case last == 0:
+		n.idle()
+	case !n.cfg.Controller: // promises nothing, so it does not sync
+		n.idle()
+		n.step(raft.Synced{Seq: last, End: end})
+	case n.crashesAtDisk("after a write", 1):
+	default:
+		n.after(n.w.syncTime(n), func() { n.synced(last, end, len(n.disk.ops)) })
+		n.step(raft.Written{Seq: last, End: end})
+	}
+}
+
+// other does what is no change of the log; false when the node crashed.
+func (n *node) other(j job) bool {
+	switch {
+	case j.clean != nil:
+		n.clean(*j.clean)
+	case j.chunk != nil && j.chunk.Position == 0:
+		n.writer.part = j.chunk.ID
+	}
+	if j.chunk != nil && j.chunk.Last && n.writer.part == j.chunk.ID {
+		return n.install(*j.chunk, j.size)
+	}
+	return true
+}
+
+// idle begins the next round, if there is something to do.
+func (n *node) idle() {
+	n.writer.busy = len(n.writer.jobs) > 0
+	if n.writer.busy {
+		n.after(writeTime, n.round)
+	}
+}
+
+// synced ends a sync that began when the log had count changes to make durable.
+func (n *node) synced(seq raft.Seq, end kafka.Offset, count int) {
+	if n.crashesAtDisk("in a sync", 1) {
+		return
+	}
+	if n.w.chance(n.w.plan.FailedSync, 10000, FailedSync) {
+		n.w.note("%d cannot sync write %d", n.id, seq)
+		n.pending = nil
+		n.step(raft.Failed{Seq: seq})
+		n.broken = true
+		return
+	}
+	n.disk.sync(min(count, len(n.disk.ops)))
+	if n.crashesAtDisk("after a sync", 1) {
+		return
+	}
+	n.idle()
+	n.step(raft.Synced{Seq: seq, End: end})
+	n.release(seq)
+}
+
+// install puts a downloaded snapshot in the place of the log; false when the
+// node crashed on the way.
+func (n *node) install(c raft.Chunk, size int64) bool {
+	if n.crashesAtDisk("before a snapshot is in place", 20) {
+		return false
+	}
+	n.disk.snapshots = append(n.disk.snapshots, raft.Snapshot{ID: c.ID, Size: size})
+	if n.crashesAtDisk("between a snapshot and the cut of the log", 20) {
+		return false
+	}
+	n.disk.startAt(c.ID.EndOffset)
+	n.disk.reconcile()
+	if n.crashesAtDisk("after a snapshot is in place", 20) {
+		return false
+	}
+	voters, levels := n.w.shapes[c.ID].at(c.ID.EndOffset - 1)
+	n.step(raft.Installed{Seq: c.Seq, Snapshot: raft.Snapshot{ID: c.ID, Size: size}, Voters: voters, Levels: levels})
+	return n.up
+}
+
+// clean moves the start of the log to a snapshot.
+func (n *node) clean(id raft.SnapshotID) {
+	if id.EndOffset <= n.disk.start || id.EndOffset > n.disk.durable.end(n.disk.start) {
+		return
+	}
+	n.disk.dropBelow(id.EndOffset)
+	n.step(raft.Cleaned{Start: id.EndOffset})
+}
+
+// crashesAtDisk tells that the node goes down at a point where something
+// becomes durable; the crash has then happened. Rare points get weight.
+func (n *node) crashesAtDisk(where string, weight int) bool {
+	if !n.w.chance(n.w.plan.CrashAtDisk*weight, 1000, CrashedAtDisk) {
+		return false
+	}
+	n.crash(where)
+	return true
+}
