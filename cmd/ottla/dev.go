@@ -55,7 +55,7 @@ folder and two ports of its own, and three replicas of what is created.`,
 	flags := cmd.Flags()
 	flags.StringVar(&f.data, "data", "ottla-data", "folder for all data")
 	flags.IntVar(&f.port, "port", 9092, "port for clients; the controller takes the next one, and each further node the next two; 0 takes free ones")
-	flags.IntVar(&f.disks, "disks", 1, "number of log directories of each node; without it as many as the folder has")
+	flags.IntVar(&f.disks, "disks", 1, "number of log directories, of each node; without it as many as the folder has")
 	flags.IntVar(&f.nodes, "nodes", 1, "number of nodes in the cluster")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1", "address to listen on; 0.0.0.0 is every address")
 	flags.StringVar(&f.advertise, "advertise", "", "host that clients are told to connect to, if not the one listened on")
@@ -71,6 +71,15 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 	if err := f.refuseOverrides(); err != nil {
 		return err
 	}
+	switch {
+	case f.disks < 1:
+		return fmt.Errorf("--disks must be at least 1, not %d", f.disks)
+	case f.nodes < 1:
+		return fmt.Errorf("--nodes must be at least 1, not %d", f.nodes)
+	}
+	if err := f.sameNumber(); err != nil {
+		return err
+	}
 	if err := f.countDisks(cmd.Flags().Changed("disks")); err != nil {
 		return err
 	}
@@ -82,17 +91,16 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := f.portsAreFree(settings); err != nil {
-		return err
+	for _, c := range settings {
+		if err := portsAreFree(c); err != nil {
+			return err
+		}
 	}
 	disk, err := f.disk(f.data)
 	if err != nil {
 		return err
 	}
 	printWarnings(cmd.ErrOrStderr(), warnings)
-	if err := f.sameNumber(disk); err != nil {
-		return err
-	}
 	if err := formatOnce(disk, settings); err != nil {
 		return err
 	}

@@ -36,6 +36,31 @@ func (f *devFlags) refuseOverrides() error {
 	return nil
 }
 
+func nodeName(number int) string { return "node" + strconv.Itoa(number) }
+
+// sameNumber refuses a data folder that another number of nodes has used: they
+// would be strangers to each other.
+func (f *devFlags) sameNumber() error {
+	alone, err := formattedDisks(f.data)
+	if err != nil {
+		return err
+	}
+	had := min(len(alone), 1)
+	for more := had == 0; more; {
+		disks, err := formattedDisks(filepath.Join(f.data, nodeName(had+1)))
+		if err != nil {
+			return err
+		}
+		if more = len(disks) > 0; more {
+			had++
+		}
+	}
+	if had == 0 || had == f.nodes {
+		return nil
+	}
+	return fmt.Errorf("the nodes in %s are %d, not %d: start with --nodes %d, or name another folder with --data", f.data, had, f.nodes, had)
+}
+
 func diskName(number int) string { return "disk" + strconv.Itoa(number) }
 
 // countDisks holds --disks against the disks that the folder has. Without the
@@ -44,34 +69,28 @@ func diskName(number int) string { return "disk" + strconv.Itoa(number) }
 //  2. It finds the replicas of the other two nowhere and makes them anew, empty.
 //  3. With three disks again, it finds them twice and cannot start.
 func (f *devFlags) countDisks(asked bool) error {
-	for i := range max(f.nodes, 1) {
-		have, err := formattedDisks(f.folder(i))
+	var have []int
+	for i := range f.nodes {
+		disks, err := formattedDisks(f.folder(i))
 		if err != nil {
 			return err
 		}
-		if !asked {
-			f.disks = max(f.disks, slices.Max(append(have, 1)))
-			continue
-		}
-		if err := f.leavesNone(f.folder(i), have); err != nil {
-			return err
-		}
+		have = append(have, disks...)
 	}
-	return nil
-}
-
-// leavesNone refuses --disks where a folder has more of them.
-func (f *devFlags) leavesNone(folder string, have []int) error {
+	if !asked {
+		f.disks = max(f.disks, slices.Max(append(have, 1)))
+		return nil
+	}
 	var left []string
 	for _, number := range have {
 		if number > f.disks {
 			left = append(left, diskName(number))
 		}
 	}
-	if f.disks < 1 || len(left) == 0 {
-		return nil // less than one is refused with the other flags
+	if len(left) > 0 {
+		return fmt.Errorf("%s has data on %s too, which --disks %d would leave out; start without --disks to use all of them", f.data, strings.Join(left, ", "), f.disks)
 	}
-	return fmt.Errorf("%s has data on %s too, which --disks %d would leave out; start without --disks to use all of them", folder, strings.Join(left, ", "), f.disks)
+	return nil
 }
 
 // formattedDisks are the numbers of the disks in a folder that are formatted, in
@@ -100,17 +119,15 @@ func formattedDisks(data string) ([]int, error) {
 
 // portsAreFree tells early what the node would find out after its folder is
 // formatted.
-func (f *devFlags) portsAreFree(settings []*config.Config) error {
-	for _, c := range settings {
-		for _, l := range c.Node().Listeners {
-			if err := isFree(l.Address()); err != nil {
-				return fmt.Errorf("listener %s: %w", l, err)
-			}
+func portsAreFree(c *config.Config) error {
+	for _, l := range c.Node().Listeners {
+		if err := isFree(l.Address()); err != nil {
+			return fmt.Errorf("listener %s: %w", l, err)
 		}
-		if at := c.String("ottla.metrics.listener"); at != "" {
-			if err := isFree(at); err != nil {
-				return fmt.Errorf("--metrics: %w", err)
-			}
+	}
+	if at := c.String("ottla.metrics.listener"); at != "" {
+		if err := isFree(at); err != nil {
+			return fmt.Errorf("--metrics: %w", err)
 		}
 	}
 	return nil

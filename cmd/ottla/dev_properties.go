@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ottla/ottla/internal/base/config"
-	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // devReplicas is how many replicas a topic gets by default where there are so
@@ -17,12 +16,6 @@ const devReplicas = 3
 
 // properties are the settings of each node, as files would have them.
 func (f *devFlags) properties() ([]string, error) {
-	switch {
-	case f.disks < 1:
-		return nil, fmt.Errorf("--disks must be at least 1, not %d", f.disks)
-	case f.nodes < 1:
-		return nil, fmt.Errorf("--nodes must be at least 1, not %d", f.nodes)
-	}
 	controllers, err := f.controllerPorts()
 	if err != nil {
 		return nil, err
@@ -74,26 +67,7 @@ func (f *devFlags) folder(i int) string {
 	if f.nodes == 1 {
 		return f.data
 	}
-	return filepath.Join(f.data, fmt.Sprintf("node%d", i+1))
-}
-
-// sameNumber refuses a data folder that another number of nodes has used: they
-// would be strangers to each other.
-func (f *devFlags) sameNumber(disk vfs.FS) error {
-	entries, _ := disk.ReadDir(f.data) // a folder that is not there holds nothing
-	nodes := 0
-	for _, e := range entries {
-		switch {
-		case strings.HasPrefix(e.Name(), "disk"):
-			nodes = max(nodes, 1)
-		case strings.HasPrefix(e.Name(), "node"):
-			nodes++
-		}
-	}
-	if nodes == 0 || nodes == f.nodes {
-		return nil
-	}
-	return fmt.Errorf("%s holds the data of %d nodes, not of %d: start with --nodes %d, or name another folder with --data", f.data, nodes, f.nodes, nodes)
+	return filepath.Join(f.data, nodeName(i+1))
 }
 
 func escapeProperty(value string) string { return strings.ReplaceAll(value, `\`, `\\`) }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ottla/ottla/internal/base/vfs"
 )
 
 // runDev runs "ottla dev" on a folder until it is ready, and stops it. It
@@ -96,4 +98,30 @@ func TestDevRefusesOverridesOfItsOwn(t *testing.T) {
 		refuses(t, "ottla: --override "+key+": ottla dev decides this itself (--data, --disks, --port, --listen and --advertise change what can be changed); for anything else use ottla server with a file",
 			"dev", "--data", t.TempDir(), "--port", "0", "--override", key+"=/x")
 	}
+}
+
+// Rule: a folder belongs to the number of nodes that first used it. Others would
+// begin a second cluster beside the first, or leave voters of it out.
+func TestDevKeepsItsNodes(t *testing.T) {
+	f := func(first, then string) {
+		t.Helper()
+		data := filepath.Join(t.TempDir(), "data")
+		d := devFlags{data: data, disks: 1, nodes: int(first[0] - '0'), listen: "127.0.0.1"}
+		settings, _, err := d.settings()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := formatOnce(vfs.OS{}, settings); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.sameNumber(); err != nil {
+			t.Errorf("%s nodes again: %v", first, err)
+		}
+		refuses(t, "ottla: the nodes in "+data+" are "+first+", not "+then+": start with --nodes "+first+", or name another folder with --data",
+			"dev", "--data", data, "--nodes", then)
+	}
+	f("1", "3")
+	f("3", "1")
+	f("3", "2")
+	f("2", "3")
 }

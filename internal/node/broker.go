@@ -79,7 +79,7 @@ func (e elections) Resigned(tp kafka.TopicPartition, epoch kafka.Epoch, deleted 
 // the first one all replicas are in place.
 func (n *node) publishToBroker(delta image.Delta, img *image.Image) {
 	b := n.broker
-	if b == nil {
+	if b == nil || n.unfit {
 		return
 	}
 	b.parts.Publish(delta, img)

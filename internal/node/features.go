@@ -88,7 +88,7 @@ func (n *node) checkFolder() error {
 	dir := filepath.Join(n.cfg.Node().MetadataDir, metadataFolder)
 	levels := metapeek.Features(n.fs, dir)
 	if err := unserved(levels); err != nil {
-		return fmt.Errorf("%s: %w", dir, err)
+		return fmt.Errorf("%s: %w%s", dir, err, n.stale())
 	}
 	if len(levels) > 0 || !n.cfg.Node().Controller {
 		return nil
@@ -102,6 +102,15 @@ func (n *node) checkFolder() error {
 			"format it with `ottla storage format`, or add to kafka-storage.sh format"))
 	}
 	return nil
+}
+
+// stale says what to do when the folder of a mere broker is behind: the cluster
+// may have been lowered since, and a node that is refused does not learn of it.
+func (n *node) stale() string {
+	if n.cfg.Node().Controller {
+		return ""
+	}
+	return "; if that is done already, remove this folder: a broker reads it anew from the controllers"
 }
 
 // levelsIn are the levels that framed metadata records finalize. What cannot be
@@ -127,7 +136,8 @@ func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
 	for name, level := range img.Features().All() {
 		levels[name] = level
 	}
-	if err := unserved(levels); err != nil {
+	err := unserved(levels)
+	if n.unfit = err != nil; n.unfit {
 		n.fail(err)
 	}
 	n.featuresOnce.Do(func() { close(n.featuresKnown) })

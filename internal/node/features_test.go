@@ -151,6 +151,21 @@ func TestWhoBeginsNoClusterIsNotAskedForIt(t *testing.T) {
 	f("controller", "CONTROLLER://127.0.0.1:0", true)
 }
 
+// "a node that is refused does not learn of it."
+func TestAMereBrokerIsToldToReadTheMetadataAnew(t *testing.T) {
+	root := unpack(t, "static-quorum")
+	text := fmt.Sprintf("process.roles=broker\nnode.id=11\nlisteners=PLAINTEXT://127.0.0.1:0\ncontroller.listener.names=CONTROLLER\n"+
+		"controller.quorum.voters=1@127.0.0.1:1\nlog.dirs=%s\n", filepath.Join(root, "disk1"))
+	cfg, _, err := config.Parse("server.properties", []byte(text), nil, config.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &node{cfg: cfg, fs: vfs.OS{}}
+	if err := n.checkFolder(); err == nil || !strings.Contains(err.Error(), "remove this folder") {
+		t.Error(err)
+	}
+}
+
 func TestMisfits(t *testing.T) {
 	f := func(name string, level int16, want bool) {
 		t.Helper()
@@ -168,6 +183,8 @@ func TestMisfits(t *testing.T) {
 // "gives checkFeatures the first word where the controller refuses the broker
 // for its features."
 func TestARefusedBrokerNamesTheFeatures(t *testing.T) {
+	level := &metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: int16(image.LatestLevel)}
+	high := []metarec.Message{level, &metarec.FeatureLevelRecord{Name: image.GroupVersion, FeatureLevel: 1}}
 	f := func(code kerr.Code, records []metarec.Message, want string, after time.Duration) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
@@ -184,6 +201,9 @@ func TestARefusedBrokerNamesTheFeatures(t *testing.T) {
 					t.Fatal(err)
 				}
 				n.checkFeatures(delta, img)
+				if unfit := len(records) == len(high); n.unfit != unfit {
+					t.Errorf("unfit: %v", n.unfit)
+				}
 			}
 			if err := <-n.failed; !strings.Contains(err.Error(), want) {
 				t.Errorf("%v instead of %q", err, want)
@@ -193,8 +213,6 @@ func TestARefusedBrokerNamesTheFeatures(t *testing.T) {
 			}
 		})
 	}
-	level := &metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: int16(image.LatestLevel)}
-	high := []metarec.Message{level, &metarec.FeatureLevelRecord{Name: image.GroupVersion, FeatureLevel: 1}}
 	f(kerr.UnsupportedVersion, high, "group.version 1", 0)
 	f(kerr.UnsupportedVersion, []metarec.Message{level}, "refused", 0)
 	f(kerr.UnsupportedVersion, nil, "refused", featuresPatience)

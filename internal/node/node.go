@@ -60,6 +60,9 @@ type node struct {
 	// featuresKnown is closed once the finalized features have been looked at.
 	featuresKnown chan struct{}
 	featuresOnce  sync.Once
+	// unfit: the newest image has features that are not served, and nothing of it
+	// is carried out. Only publishers use it, one after the other.
+	unfit bool
 
 	metricsAddr string
 

@@ -121,14 +121,20 @@ func (s *source) sleep(d time.Duration) {
 	}
 }
 
-func (s *source) takeOrders() {
+// collect takes the orders; nobody else has the map afterwards.
+func (s *source) collect() map[kafka.TopicIDPartition]*member {
 	s.mu.Lock()
-	orders := s.orders
-	if len(orders) > 0 {
-		s.orders = map[kafka.TopicIDPartition]*member{}
+	defer s.mu.Unlock()
+	if len(s.orders) == 0 {
+		return nil
 	}
-	s.mu.Unlock()
-	for id, m := range orders {
+	orders := s.orders
+	s.orders = map[kafka.TopicIDPartition]*member{}
+	return orders
+}
+
+func (s *source) takeOrders() {
+	for id, m := range s.collect() {
 		s.remove(id)
 		if m != nil {
 			s.members[id] = m

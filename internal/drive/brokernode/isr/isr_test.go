@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -73,6 +75,13 @@ func (d *desk) answer(tp kafka.TopicIDPartition, a replica.Proposed) {
 	d.got[int32(tp.Partition)] = a
 }
 
+// seen is what the desk was asked, and what it brought back, so far.
+func (d *desk) seen() (asked [][]kmsg.AlterPartitionRequestTopicPartition, got map[int32]replica.Proposed, count int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.asked), maps.Clone(d.got), d.count
+}
+
 func (d *desk) script(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -115,18 +124,19 @@ func TestOneRequestAtATime(t *testing.T) {
 			p.Propose(partition(n+1), proposal(1))
 		}
 		synctest.Wait()
-		if len(d.asked) != 1 || len(d.asked[0]) != 1 {
-			t.Fatalf("asked %+v", d.asked)
+		if asked, _, _ := d.seen(); len(asked) != 1 || len(asked[0]) != 1 {
+			t.Fatalf("asked %+v", asked)
 		}
 		close(d.hold)
 		synctest.Wait()
-		if len(d.asked) != 2 || len(d.asked[1]) != 9 || d.count != 10 {
-			t.Errorf("%d requests and %d answers", len(d.asked), d.count)
+		asked, all, count := d.seen()
+		if len(asked) != 2 || len(asked[1]) != 9 || count != 10 {
+			t.Errorf("%d requests and %d answers", len(asked), count)
 		}
-		if got := d.got[0]; got.To != first || got.Outcome != replica.Accepted || got.Epoch != 6 || len(got.ISR) != 2 || got.ISR[1] != 2 {
+		if got := all[0]; got.To != first || got.Outcome != replica.Accepted || got.Epoch != 6 || len(got.ISR) != 2 || got.ISR[1] != 2 {
 			t.Errorf("%+v", got)
 		}
-		if one := d.asked[0][0]; one.LeaderEpoch != 3 || one.PartitionEpoch != 5 || one.NewEpochISR[1].BrokerEpoch != 102 {
+		if one := asked[0][0]; one.LeaderEpoch != 3 || one.PartitionEpoch != 5 || one.NewEpochISR[1].BrokerEpoch != 102 {
 			t.Errorf("asked %+v", one)
 		}
 	})
@@ -143,12 +153,12 @@ func TestAFailedRequestIsSentAgain(t *testing.T) {
 		d.script(func() { d.refuse, d.down = kerr.None, errors.New("no controller") })
 		time.Sleep(200 * time.Millisecond)
 		d.script(func() { d.down = nil })
-		if len(d.asked) != 9 || d.count != 0 {
-			t.Errorf("%d requests and %d answers", len(d.asked), d.count)
+		if asked, _, count := d.seen(); len(asked) != 9 || count != 0 {
+			t.Errorf("%d requests and %d answers", len(asked), count)
 		}
 		time.Sleep(time.Minute)
-		if len(d.asked) != 10 || d.count != 1 {
-			t.Errorf("in the end %d requests and %d answers", len(d.asked), d.count)
+		if asked, _, count := d.seen(); len(asked) != 10 || count != 1 {
+			t.Errorf("in the end %d requests and %d answers", len(asked), count)
 		}
 	})
 }
@@ -163,12 +173,13 @@ func TestErrorsOfAPartition(t *testing.T) {
 			p.Propose(partition(0), wish)
 			p.Propose(partition(1), proposal(1))
 			time.Sleep(time.Second)
-			got, ok := d.got[0]
+			_, all, count := d.seen()
+			got, ok := all[0]
 			if ok != settled || ok && (got.Outcome != want || got.To != wish) {
 				t.Errorf("%v: settled %v, %+v", code, ok, got)
 			}
-			if _, other := d.got[1]; !other || d.count > 2 {
-				t.Errorf("%v: %d answers", code, d.count)
+			if _, other := all[1]; !other || count > 2 {
+				t.Errorf("%v: %d answers", code, count)
 			}
 		})
 	}
@@ -197,8 +208,8 @@ func TestANewerProposalIsSentToo(t *testing.T) {
 		p.Propose(partition(0), newer)
 		close(d.hold)
 		synctest.Wait()
-		if len(d.asked) != 2 || d.count != 2 || d.got[0].To != newer {
-			t.Errorf("%d requests, %d answers, the last %+v", len(d.asked), d.count, d.got[0])
+		if asked, got, count := d.seen(); len(asked) != 2 || count != 2 || got[0].To != newer {
+			t.Errorf("%d requests, %d answers, the last %+v", len(asked), count, got[0])
 		}
 	})
 }

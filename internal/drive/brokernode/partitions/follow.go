@@ -112,6 +112,7 @@ func (p *Partition) copied(got FromLeader, wake []*await.Parked) ([]*await.Parke
 			return wake, false, err
 		}
 		p.traffic.replicationBytesIn.Add(len(got.Records))
+		p.sync.shown = p.log.End()
 		wake = p.step(replica.Appended{End: p.log.End()}, wake)
 		due = p.sync.due(stored.End, p.policy.Load().syncEvery, false)
 	}
@@ -170,6 +171,7 @@ func (p *Partition) relocate(wake []*await.Parked) ([]*await.Parked, error) {
 		if err := p.log.TruncateFullyAndStartAt(p.out.StartAt); err != nil {
 			return wake, err
 		}
+		p.sync.shown = p.log.End()
 		return p.step(replica.Trimmed{Start: p.log.Start()}, wake), nil
 	}
 	return wake, nil

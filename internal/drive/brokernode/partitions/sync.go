@@ -67,7 +67,7 @@ func (s *syncing) reset(synced, shown kafka.Offset) {
 
 // cut follows a truncation: what lies above end is no longer there. mu is held.
 func (s *syncing) cut(end kafka.Offset) {
-	s.wanted, s.synced = min(s.wanted, end), min(s.synced, end)
+	s.shown, s.wanted, s.synced = min(s.shown, end), min(s.wanted, end), min(s.synced, end)
 }
 
 // syncAll syncs until nothing is wanted. A log that fails takes its directory
