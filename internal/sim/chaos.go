@@ -26,7 +26,8 @@ func (w *World) bring(kind Fault, n *node) {
 	case CrashedAll:
 		w.crashAll()
 	case Paused:
-		n.until = max(n.until, w.now.Add(w.upTo(6*time.Second)))
+		until := w.now.Add(w.upTo(6 * time.Second))
+		n.until = max(n.until, min(until, kafka.Instant(w.plan.Chaos))) // goes on when it is healed
 		w.note("-- %d is paused until %v", n.id, time.Duration(n.until))
 	case AskedToEnd:
 		w.askToEnd(n)
@@ -69,10 +70,13 @@ func (w *World) trouble() {
 	}
 }
 
-// strike lets trouble come upon a new leader while its epoch is young: most of
-// what can go wrong in an election goes wrong then.
+// strike lets trouble come upon a candidate or a leader while its epoch is young:
+// most of what can go wrong in an election goes wrong then.
 func (w *World) strike(n *node) {
-	kind := troubles[w.rng.IntN(len(troubles))]
+	kind := Crashed
+	if w.rng.IntN(2) == 0 {
+		kind = troubles[w.rng.IntN(len(troubles))]
+	}
 	if !w.chaos || !w.plan.Active[kind] || w.rng.IntN(2) == 0 {
 		return
 	}

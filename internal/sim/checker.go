@@ -266,10 +266,10 @@ func (c *checker) disagreement() {
 		w.note("-- %d is %s epoch=%d leader=%d log=%d@%d hw=%d", n.id, s.Role, s.Election.Epoch, s.Leader, s.Log.End, s.Log.Epoch, s.HighWatermark)
 	}
 	for _, n := range w.healed.core {
-		c.must(n.role != raft.RoleProspective, "L4", "node %d is still prospective %v after healing", n.id, healingLimit)
+		c.must(n.role != raft.RoleProspective, "L4", "node %d is still prospective %v after healing", n.id, w.now.Sub(w.healed.since))
 	}
-	c.must(w.leader() != nil, "L1", "nobody leads %v after healing", healingLimit)
-	c.must(false, "L8", "the nodes do not agree %v after healing", healingLimit)
+	c.must(w.leader() != nil, "L1", "nobody leads %v after healing", w.now.Sub(w.healed.since))
+	c.must(false, "L8", "the nodes do not agree %v after healing", w.now.Sub(w.healed.since))
 }
 
 // end is the full compare: all that was acknowledged is in every log of the

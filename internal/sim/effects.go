@@ -51,7 +51,7 @@ func (n *node) tellRole() {
 	if role := n.state.Role; role != n.role {
 		n.role = role
 		n.w.note("%d is %s", n.id, role)
-		if role == raft.RoleLeader {
+		if role == raft.RoleLeader || role == raft.RoleCandidate {
 			n.w.strike(n)
 		}
 	}
@@ -158,7 +158,7 @@ func (n *node) arm() {
 func (w *World) syncTime(n *node) time.Duration {
 	d := time.Duration(200+w.rng.IntN(3000)) * time.Microsecond
 	if w.chance(w.plan.SlowSync, 1000, SlowSync) {
-		d += time.Duration(w.rng.Int64N(int64(3 * time.Second)))
+		d += w.upTo(w.plan.Stall)
 	}
 	return d
 }

@@ -24,7 +24,8 @@ const (
 	proposing = 2 * time.Second
 	// healingLimit is in how long a repaired quorum has to agree. A check of
 	// the quorum, a fetch timeout and ten elections of twice their timeout are
-	// 1.5 x 2 + 2 + 10 x 2 seconds; clocks may be a fifth too slow.
+	// 1.5 x 2 + 2 + 10 x 2 seconds; clocks may be a fifth too slow. A disk that
+	// stalls may go on doing so for its time.
 	healingLimit = 32 * time.Second
 	// givesUp is in how long a leader that no majority reaches has to stop: 1.5
 	// fetch timeouts, by a clock that may be too slow.
@@ -85,7 +86,6 @@ func (w *World) mend(n *node) {
 			w.cut(n, o, kafka.Never)
 		}
 	}
-	n.until = min(n.until, w.now)
 	if !inside {
 		if h.outside == "down" {
 			n.crash("for good")
@@ -115,7 +115,7 @@ func (w *World) look() {
 	case h.agreed == 0 && leader != nil:
 		h.agreed, h.epoch = w.now, leader.disk.election.Epoch
 		w.note("-- all agree on %d in epoch %d", leader.id, h.epoch)
-	case h.agreed == 0 && w.now.Sub(h.since) > healingLimit:
+	case h.agreed == 0 && w.now.Sub(h.since) > healingLimit+w.plan.Stall:
 		w.check.disagreement()
 	}
 	w.later(50*time.Millisecond, w.look)

@@ -27,6 +27,7 @@ type Plan struct {
 	Repeated     int           // of a thousand messages
 	CrashAtDisk  int           // of a thousand moments at which something becomes durable
 	SlowSync     int           // of a thousand syncs
+	Stall        time.Duration // how long a SlowSync takes at most
 	FailedSync   int           // of ten thousand syncs
 	Batches      int           // at most in an answer to a fetch
 	// Speed of each node's clock, in thousandths.
@@ -46,7 +47,7 @@ func NewPlan(seed uint64) Plan {
 		Delay:        time.Duration(r.IntN(100)) * time.Millisecond,
 		Lost:         r.IntN(300), Resent: r.IntN(300), Repeated: r.IntN(500),
 		CrashAtDisk: pick(r, 1, 3, 10, 40), SlowSync: pick(r, 5, 50, 300), FailedSync: pick(r, 2, 20, 100),
-		Batches: pick(r, 1, 1, 3, 100),
+		Stall: pick(r, 300*time.Millisecond, 3*time.Second, 10*time.Second), Batches: pick(r, 1, 1, 3, 100),
 	}
 	p.drawKinds(r)
 	for range p.Voters + p.Observers {
@@ -64,6 +65,11 @@ func (p *Plan) drawKinds(r *rand.Rand) {
 	case mode == 0:
 	case mode <= 2:
 		p.Active[r.IntN(int(faultKinds))] = true
+	case mode == 3: // disks that are slow, and forget
+		for _, kind := range []Fault{SlowSync, CrashedAtDisk, Crashed, AskedToEnd, Snapshots} {
+			p.Active[kind] = true
+		}
+		p.CrashAtDisk, p.SlowSync = 40, 300
 	default:
 		for i := range p.Active {
 			p.Active[i] = r.IntN(2) == 0

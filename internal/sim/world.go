@@ -31,6 +31,8 @@ type World struct {
 	chaos    bool // faults come
 	healed   *healing
 	happened int
+	tick     kafka.Instant // milliseconds
+	inTick   int           // what has happened in it
 	failure  *Failure
 }
 
@@ -174,8 +176,20 @@ func (w *World) turn(h happening) {
 		}
 	}
 	w.happened++
+	w.inTick++
+	if tick := w.now / kafka.Instant(time.Millisecond); tick != w.tick {
+		w.tick, w.inTick = tick, 0
+	}
+	if w.inTick > maxInTick {
+		w.fail("busy", "somebody is busy doing nothing: %d things happened in a millisecond", w.inTick)
+		return
+	}
 	h.run()
 }
+
+// maxInTick bounds what happens in a millisecond: a deadline that is always now
+// would otherwise stop time.
+const maxInTick = 20_000
 
 // later lets something happen to the world.
 func (w *World) later(d time.Duration, run func()) {
