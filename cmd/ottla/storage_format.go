@@ -24,7 +24,7 @@ each, and on a controller the snapshot its metadata log begins with. All nodes
 of a cluster are formatted with the same cluster id.
 
 A controller without controller.quorum.voters needs to be told about its quorum:
-  --standalone               the only voter for now; others are added later
+  --standalone               the only voter at first; others are added later
   --initial-controllers      one of several first voters; the same list on each
   --no-initial-controllers   not a voter yet; it is added to a running quorum
 
