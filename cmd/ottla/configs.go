@@ -238,7 +238,7 @@ func mustBeMade(ctx context.Context, admin *cluster, e entity, changes []kadm.Al
 		return slices.ContainsFunc(settings, func(s setting) bool { return s.Name == name })
 	})
 	if len(missing) > 0 {
-		return fmt.Errorf("Invalid config(s): %s", strings.Join(missing, ","))
+		return fmt.Errorf("invalid config(s): %s", strings.Join(missing, ","))
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ t      1          1       0      1         1
 	f("broker 1 has no settings of its own (--all prints the others)\n", "", "configs", "--describe", "--broker", "1")
 	no("alter settings of topic t: INVALID_CONFIG: Invalid value bad for configuration segment.ms: Not a number of type LONG", "configs", "--alter", "--topic", "t", "--add-config", "segment.ms=bad")
 	no("describe settings of broker 9: unknown broker", "configs", "--describe", "--broker", "9")
-	no("Invalid config(s): nope", "configs", "--alter", "--topic", "t", "--delete-config", "nope,cleanup.policy")
+	no("invalid config(s): nope", "configs", "--alter", "--topic", "t", "--delete-config", "nope,cleanup.policy")
 	no("--alter needs --add-config or --delete-config", "configs", "--alter", "--topic", "t")
 
 	f("", "k:v\nk:w\n", "produce", "--topic", "t", "--key-separator", ":", "--partition", "1", "--compression", "zstd")
