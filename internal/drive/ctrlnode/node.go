@@ -119,18 +119,20 @@ func (n *Node) Leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Imag
 	}
 	n.runner.Renounce(kerr.Errorf(kerr.NotController, "this controller is becoming active"))
 	n.soft = controller.NewSoft(n.cfg.Settings, rand.New(rand.NewPCG(n.cfg.Seed, uint64(epoch))))
-	n.runner.Claim(epoch, latest, n.cfg.Quorum.LogEnd())
 	n.cfg.Log.Info("controller is active", "epoch", epoch)
-	n.activate(epoch)
+	n.activate(epoch, latest)
 	n.duties = startDuties(n)
 }
 
-// activate writes what a new active controller begins with. Nothing else has
-// been decided in this epoch yet.
-func (n *Node) activate(epoch kafka.Epoch) {
-	submit(n, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
+// activate claims the epoch together with what a new active controller begins
+// with: a broker that registers at this very moment is not to find a cluster
+// without metadata.version.
+func (n *Node) activate(epoch kafka.Epoch, latest *image.Image) {
+	first := func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
 		return controller.Activate(img, soft, now, n.cfg.Bootstrap)
-	}, func(_ struct{}, err error) {
+	}
+	var none struct{}
+	n.runner.ClaimWith(epoch, latest, n.cfg.Quorum.LogEnd(), bound(n, first, &none), func(err error) {
 		switch {
 		case err == nil, errors.Is(err, kerr.NotController):
 		case errors.Is(err, kerr.RequestTimedOut):
@@ -189,9 +191,15 @@ func Submit[T any](n *Node, timeout time.Duration, decide Decide[T], done func(T
 // submit is Submit for those who can wait.
 func submit[T any](n *Node, decide Decide[T], done func(T, error)) {
 	var reply T
-	n.runner.Do(func(img *image.Image, _ kafka.Offset) (statelog.Change[controller.Versioned], error) {
+	n.runner.Do(bound(n, decide, &reply), func(err error) { done(reply, err) })
+}
+
+// bound is a decision as the runner takes it, at the time it is taken; its reply
+// goes into reply.
+func bound[T any](n *Node, decide Decide[T], reply *T) statelog.Decide[*image.Image, controller.Versioned] {
+	return func(img *image.Image, _ kafka.Offset) (statelog.Change[controller.Versioned], error) {
 		d := decide(n.now(), img, n.soft)
-		reply = d.Reply
+		*reply = d.Reply
 		return statelog.Change[controller.Versioned]{Records: d.Records, Atomic: d.Atomic, Then: d.Then}, d.Err
-	}, func(err error) { done(reply, err) })
+	}
 }

@@ -93,6 +93,23 @@ func New[S, R any](subject Subject[S, R], log Log) *Runner[S, R] {
 func (r *Runner[S, R]) Claim(epoch kafka.Epoch, state S, end kafka.Offset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.claim(epoch, state, end)
+}
+
+// ClaimWith is Claim together with the first decision of the epoch, as of Do:
+// no other one comes before it.
+func (r *Runner[S, R]) ClaimWith(epoch kafka.Epoch, state S, end kafka.Offset, first Decide[S, R], done func(error)) {
+	r.mu.Lock()
+	r.claim(epoch, state, end)
+	at, err := r.append(first, done)
+	r.mu.Unlock()
+	if err != nil || at == 0 {
+		done(err)
+	}
+}
+
+// claim is called with mu held.
+func (r *Runner[S, R]) claim(epoch kafka.Epoch, state S, end kafka.Offset) {
 	r.epoch, r.state, r.end, r.applied = epoch, r.subject.at(state, end), end, end
 }
 
@@ -121,16 +138,17 @@ func (r *Runner[S, R]) Leading() kafka.Epoch {
 // without records waits for what it may have seen uncommitted. done may be
 // called before Do returns and must not block.
 func (r *Runner[S, R]) Do(decide Decide[S, R], done func(error)) {
-	if at, err := r.append(decide, done); err != nil || at == 0 {
+	r.mu.Lock()
+	at, err := r.append(decide, done)
+	r.mu.Unlock()
+	if err != nil || at == 0 {
 		done(err)
 	}
 }
 
-// append returns a positive offset when done was parked at it, 0 when there is
-// nothing to wait for.
+// append is called with mu held. It returns a positive offset when done was
+// parked at it, 0 when there is nothing to wait for.
 func (r *Runner[S, R]) append(decide Decide[S, R], done func(error)) (kafka.Offset, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	switch {
 	case r.epoch == kafka.NoEpoch:
 		return 0, r.lost

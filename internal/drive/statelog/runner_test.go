@@ -153,6 +153,34 @@ func TestAnAtomicChangeFitsOneBatchAndOthersAreCut(t *testing.T) {
 	}
 }
 
+// A request that comes in while a node becomes leader must not be decided on a
+// state that lacks what the epoch begins with.
+func TestNothingIsDecidedBeforeTheFirstDecisionOfAnEpoch(t *testing.T) {
+	r := New(sums, &tally{})
+	started := make(chan struct{})
+	others := make(chan int, 1)
+	go func() {
+		<-started
+		for {
+			var seen int
+			refused := false
+			r.Do(read(&seen), func(err error) { refused = err != nil })
+			if !refused {
+				others <- seen
+				return
+			}
+		}
+	}()
+	first := func(state int, next kafka.Offset) (Change[int], error) {
+		close(started) // whoever asks now has to wait until this is decided
+		return add(5)(state, next)
+	}
+	r.ClaimWith(1, 0, 0, first, func(error) {})
+	if seen := <-others; seen != 5 {
+		t.Errorf("decided on %d, before the first decision", seen)
+	}
+}
+
 func TestARefusedAppendChangesNothing(t *testing.T) {
 	log := &tally{refuse: kerr.NotController}
 	r := New(sums, log)
