@@ -26,9 +26,9 @@ quick: check
 unit:
 	$(GO) test -race -count=1 $$($(GO) list ./... | grep -v /internal/itest/)
 
-# The quorum in virtual time: 500 seeds, and a sample of planted bugs that it has to find.
+# The quorum in virtual time: 1000 seeds, and a sample of planted bugs that it has to find.
 simulation:
-	$(GO) test -v -count=1 -timeout 15m ./internal/sim
+	$(GO) test -v -count=1 -timeout 15m ./internal/sim -seeds 1000
 
 # All planted bugs.
 mutants:
