@@ -27,9 +27,9 @@ unit:
 	$(GO) test -count=1 ./internal/lint
 	$(GO) test -race -count=1 $$($(GO) list ./... | grep -v -e /internal/itest/ -e /internal/lint)
 
-# The quorum in virtual time: 500 seeds, and a sample of planted bugs that it has to find.
+# The quorum in virtual time: 1000 seeds, and a sample of planted bugs that it has to find.
 simulation:
-	$(GO) test -v -count=1 -timeout 15m ./internal/sim
+	$(GO) test -v -count=1 -timeout 15m ./internal/sim -seeds 1000
 
 # All planted bugs.
 mutants:
