@@ -171,7 +171,7 @@ var brokerKeys = []Key{
 	{"log.message.timestamp.after.max.ms", Long, "3600000", "0..", Medium, Cluster, 0, Used, "How far ahead of the broker's clock a record's timestamp may be"},
 	{"log.message.timestamp.before.max.ms", Long, "9223372036854775807", "0..", Medium, Cluster, 0, Used, "How far behind the broker's clock a record's timestamp may be"},
 	{"log.message.timestamp.type", Str, "CreateTime", "CreateTime LogAppendTime", Medium, Cluster, 0, Used, "Whether records keep the producer's timestamp or get the time of the append"},
-	{"log.preallocate", Bool, "false", "", Medium, Cluster, 0, Used, "Whether segment files get their full size when created"},
+	{"log.preallocate", Bool, "false", "", Medium, Cluster, 0, Unused, "Whether segment files get their full size when created"},
 	{"log.remote.copy.lag.bytes", Long, "-1", "-1..", Medium, Cluster, 0, Unused, "Size that must gather before a segment is copied to remote storage"},
 	{"log.remote.copy.lag.ms", Long, "0", "-1..", Medium, Cluster, 0, Unused, "Age of a segment before it is copied to remote storage"},
 	{"log.retention.bytes", Long, "-1", "", High, Cluster, 0, Used, "Size above which a partition's oldest segments are deleted; -1 keeps any size"},

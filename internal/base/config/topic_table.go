@@ -28,7 +28,7 @@ var topicKeys = []Key{
 	{"min.cleanable.dirty.ratio", Double, "0.5", "0..1", Medium, Cluster, 0, Used, "Share of the log that must be uncompacted before it is cleaned"},
 	{"min.compaction.lag.ms", Long, "0", "0..", Medium, Cluster, 0, Used, "Shortest time a record stays uncompacted"},
 	{"min.insync.replicas", Int, "1", "1..", Medium, Cluster, 0, Used, "In-sync replicas needed to take a write with acks=all"},
-	{"preallocate", Bool, "false", "", Medium, Cluster, 0, Used, "Whether segment files get their full size when created"},
+	{"preallocate", Bool, "false", "", Medium, Cluster, 0, Unused, "Whether segment files get their full size when created"},
 	{"remote.copy.lag.bytes", Long, "-1", "-1..", Medium, Cluster, 0, Unused, "Size that must gather before a segment is copied to remote storage"},
 	{"remote.copy.lag.ms", Long, "0", "-1..", Medium, Cluster, 0, Unused, "Age of a segment before it is copied to remote storage"},
 	{"remote.log.copy.disable", Bool, "false", "", Medium, Cluster, 0, Unused, "Whether copying to remote storage is stopped"},
