@@ -1,0 +1,282 @@
+// Package networks runs our nodes as processes in networks whose cables are
+// pulled. Beside package processes it costs the stage no time of its own.
+package networks
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ottla/ottla/internal/itest"
+)
+
+const clusterID = "4L6g3nShT-eMCtK--X86sw"
+
+// cutFor is how long a follower is cut off: many fetch and election timeouts.
+const cutFor = 30 * time.Second
+
+// A follower that is cut off asks for pre-votes and leaves its epoch alone, so
+// that its return disturbs nobody (KIP-996). When the leader dies afterwards,
+// one epoch more is enough, and the returned node has its vote in it.
+func TestAFollowerThatWasCutOffReturnsQuietlyAndVotes(t *testing.T) {
+	c := start(t, 3)
+	before := c.settled(t)
+	away, leader := c.follower(before), c.node(before.leader)
+	file := watch(t, away.quorumState())
+	away.host.Disconnect(t)
+	states := away.statesUntil(t, time.Now().Add(cutFor))
+	away.host.Connect(t)
+	if !states["prospective"] && !states["prospective-voted"] {
+		t.Errorf("node %d was never prospective while it was cut off, but %v", away.id, states)
+	}
+	for s := range states {
+		if s != "follower" && s != "unattached" && s != "unattached-voted" && !strings.HasPrefix(s, "prospective") {
+			t.Errorf("node %d was %s while it was cut off", away.id, s)
+		}
+	}
+	if after := c.settled(t); after != before {
+		t.Errorf("before the cut %+v, after the return %+v", before, after)
+	}
+	file.unchanged(t)
+
+	leader.Kill()
+	after := c.settled(t)
+	if after.epoch != before.epoch+1 || after.leader == before.leader {
+		t.Errorf("node %d led epoch %d and was killed; now node %d leads epoch %d", before.leader, before.epoch, after.leader, after.epoch)
+	}
+	state := string(read(t, away.quorumState()))
+	if strings.Contains(state, `"votedId":-1`) || !strings.Contains(state, fmt.Sprintf(`"leaderEpoch":%d,`, after.epoch)) {
+		t.Errorf("node %d has not voted in epoch %d: %s", away.id, after.epoch, state)
+	}
+}
+
+// cluster is combined nodes, each on a host of its own.
+type cluster []*node
+
+type node struct {
+	*itest.Proc
+	id   int
+	host *itest.Host
+	data string
+	http http.Client
+}
+
+// start formats and starts nodes that are the static voters of one quorum.
+func start(t *testing.T, n int) cluster {
+	t.Helper()
+	network := itest.NewNetwork(t)
+	var c cluster
+	var voters []string
+	for i := range n {
+		h := network.Join(t)
+		nd := &node{id: i + 1, host: h, data: filepath.Join(t.TempDir(), "data")}
+		nd.http.Transport = &http.Transport{DialContext: h.Dial}
+		t.Cleanup(nd.http.CloseIdleConnections)
+		c = append(c, nd)
+		voters = append(voters, fmt.Sprintf("%d@%s:9093", nd.id, h.IP))
+	}
+	for _, nd := range c {
+		file := itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=broker,controller
+node.id=%d
+controller.quorum.voters=%s
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://%s:9092,CONTROLLER://%[3]s:9093
+log.dirs=%s
+ottla.metrics.listener=127.0.0.1:9464
+`, nd.id, strings.Join(voters, ","), nd.host.IP, nd.data))
+		itest.Ottla(t, "", "storage", "format", "-c", file, "-t", clusterID)
+		nd.Proc = itest.Start(t, fmt.Sprintf("node %d", nd.id), nd.host.Command(itest.Bin(t), "server", file))
+	}
+	for _, nd := range c {
+		nd.Says(t, "Kafka Server started")
+	}
+	return c
+}
+
+func (c cluster) node(id int) *node { return c[id-1] }
+
+// follower is a node that does not lead.
+func (c cluster) follower(v view) *node {
+	if v.leader == 1 {
+		return c.node(2)
+	}
+	return c.node(1)
+}
+
+func (n *node) quorumState() string {
+	return filepath.Join(n.data, "__cluster_metadata-0", "quorum-state")
+}
+
+// view is who leads which epoch.
+type view struct{ leader, epoch int }
+
+// settled waits until all running nodes know the same leader, have all it has
+// committed, and the leader is one of them.
+func (c cluster) settled(t *testing.T) (v view) {
+	t.Helper()
+	itest.Eventually(t, func() error {
+		v = view{}
+		leads := false
+		for _, n := range c {
+			if !n.Running() {
+				continue
+			}
+			m, err := n.look()
+			if err != nil {
+				return err
+			}
+			seen := view{m.number("current_leader"), m.number("current_epoch")}
+			if v != (view{}) && seen != v || seen.leader < 1 {
+				return fmt.Errorf("node %d is %s and sees %+v, another %+v", n.id, m.state(), seen, v)
+			}
+			v = seen
+			leads = leads || m.state() == "leader"
+			if m.state() != "leader" && m.state() != "follower" {
+				return fmt.Errorf("node %d is %s", n.id, m.state())
+			}
+		}
+		if !leads {
+			return fmt.Errorf("node %d leads, but does not know", v.leader)
+		}
+		return nil
+	})
+	return v
+}
+
+// statesUntil looks at what the node is, again and again, and tells what it was.
+func (n *node) statesUntil(t *testing.T, until time.Time) map[string]bool {
+	t.Helper()
+	seen := map[string]bool{}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for time.Now().Before(until) {
+		m, err := n.look()
+		if err != nil {
+			t.Fatalf("node %d, which is cut off from the others, cannot be asked: %v", n.id, err)
+		}
+		seen[m.state()] = true
+		<-tick.C
+	}
+	return seen
+}
+
+// figures are the metrics of a node as text.
+type figures string
+
+const raftMetrics = "kafka_server_raft_metrics_"
+
+// look asks a node, on its own host, for its metrics.
+func (n *node) look() (figures, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), itest.Stuck)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:9464/metrics", nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := n.http.Do(req)
+	if err != nil {
+		return "", err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", resp.Status, body)
+	}
+	return figures(body), err
+}
+
+// number is the value of one of the quorum's metrics; -1 when it is not there.
+func (m figures) number(name string) int {
+	for line := range strings.Lines(string(m)) {
+		var value float64
+		if rest, ok := strings.CutPrefix(line, raftMetrics+name+" "); ok {
+			if _, err := fmt.Sscan(rest, &value); err == nil {
+				return int(value)
+			}
+		}
+	}
+	return -1
+}
+
+// state is the metric current-state.
+func (m figures) state() string {
+	_, rest, _ := strings.Cut(string(m), raftMetrics+`current_state{current_state="`)
+	state, _, _ := strings.Cut(rest, `"`)
+	return state
+}
+
+// watched is a file that somebody looks at all the time.
+type watched struct {
+	stop  func()
+	found chan []string
+}
+
+// incarnation tells two contents of a path apart, and the same content written
+// again.
+func incarnation(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	inode := info.Sys().(*syscall.Stat_t).Ino
+	return fmt.Sprintf("inode %d of %s: %s", inode, info.ModTime().Format(time.StampNano), bytes.TrimSpace(content)), nil
+}
+
+// watch begins to look at a file, until it is asked whether it changed.
+func watch(t *testing.T, path string) *watched {
+	stopped := make(chan struct{})
+	w := &watched{stop: sync.OnceFunc(func() { close(stopped) }), found: make(chan []string, 1)}
+	t.Cleanup(w.stop)
+	go func() {
+		var all []string
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			now, err := incarnation(path)
+			if err != nil {
+				now = err.Error()
+			}
+			if len(all) == 0 || all[len(all)-1] != now {
+				all = append(all, now)
+			}
+			select {
+			case <-stopped:
+				w.found <- all
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	return w
+}
+
+// unchanged ends the watch and checks that the file was never written.
+func (w *watched) unchanged(t *testing.T) {
+	t.Helper()
+	w.stop()
+	if all := <-w.found; len(all) != 1 {
+		t.Errorf("the file was written:\n%s", strings.Join(all, "\n"))
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
