@@ -21,11 +21,11 @@ import (
 func newMetadataQuorumCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "metadata-quorum",
-		Short: "Look at the quorum of controllers",
+		Short: "Look at the quorum of controllers, and change its voters",
 		Args:  cobra.ArbitraryArgs,
 		RunE:  helpOrUnknown,
 	}
-	cmd.AddCommand(newDescribeQuorumCmd())
+	cmd.AddCommand(newDescribeQuorumCmd(), newAddControllerCmd(), newRemoveControllerCmd())
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"log/slog"
 	"sync"
 	"testing"
@@ -45,6 +46,8 @@ func (q *controlRig) LogEnd() kafka.Offset {
 }
 
 func (q *controlRig) Resign(kafka.Epoch) {}
+
+func (q *controlRig) RaiseLevel(context.Context, kafka.Epoch, int16, bool) error { return nil }
 
 func (q *controlRig) Image() *image.Image {
 	q.mu.Lock()

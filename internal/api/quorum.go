@@ -10,8 +10,8 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-// Quorum serves the requests of voters, observers and, for DescribeQuorum, of
-// anybody.
+// Quorum serves the requests of voters, observers and, for DescribeQuorum and
+// changes of the voters, of anybody.
 type Quorum interface {
 	Handle(ctx context.Context, from raftnode.RequestInfo, req kmsg.Request, reply func(kmsg.Response))
 }
@@ -27,6 +27,9 @@ func QuorumRoutes(q Quorum) []Route {
 		quorumRoute[kmsg.EndQuorumEpochRequest](q, 0, 1),
 		quorumRoute[kmsg.DescribeQuorumRequest](q, 0, 2).forwarded(),
 		quorumRoute[kmsg.FetchSnapshotRequest](q, 0, 1),
+		quorumRoute[kmsg.AddRaftVoterRequest](q, 0, 1).forwarded(),
+		quorumRoute[kmsg.RemoveRaftVoterRequest](q, 0, 0).forwarded(),
+		quorumRoute[kmsg.UpdateRaftVoterRequest](q, 0, 0),
 	}
 }
 

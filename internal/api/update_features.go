@@ -1,10 +1,8 @@
 package api
 
 import (
-	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/controller"
-	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -26,9 +24,7 @@ func (h updateFeatures) serve(_ Context, req *kmsg.UpdateFeaturesRequest, reply 
 		}
 		want.Updates = append(want.Updates, controller.FeatureUpdate{Feature: u.Feature, Level: u.MaxVersionLevel, Type: how})
 	}
-	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
-		return controller.UpdateFeatures(img, soft, want)
-	}, func(_ struct{}, err error) {
+	ctrlnode.UpdateFeatures(h.controller, within(req.TimeoutMillis), want, func(_ struct{}, err error) {
 		resp := kmsg.NewPtrUpdateFeaturesResponse()
 		resp.ErrorCode, resp.ErrorMessage = code(err), kerr.Message(err)
 		if req.Version < 2 {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -32,6 +33,7 @@ func (n *node) quorumConfig() raftnode.Config {
 		Self:       kafka.ReplicaKey{Node: self.ID, Dir: n.metadataDirID},
 		Controller: self.Controller,
 		Listener:   self.ControllerNames[0],
+		AutoJoin:   cfg.Bool("controller.quorum.auto.join.enable"),
 		Timing: raft.Timing{
 			Election:     cfg.Duration("controller.quorum.election.timeout.ms"),
 			Fetch:        cfg.Duration("controller.quorum.fetch.timeout.ms"),
@@ -47,7 +49,7 @@ func (n *node) quorumConfig() raftnode.Config {
 			Bytes: cfg.Int("metadata.max.retention.bytes"),
 			Age:   cfg.Duration("metadata.max.retention.ms"),
 		},
-		Sender: raftnode.OverTransport(n.newQuorumPool(), cfg.Duration("controller.quorum.request.timeout.ms")),
+		Sender: n.newQuorumSender(cfg.Duration("controller.quorum.request.timeout.ms")),
 		Log:    n.log.With("part", "quorum"),
 		Fatal:  n.fail,
 	}
@@ -72,13 +74,15 @@ func (n *node) quorumConfig() raftnode.Config {
 	return rc
 }
 
-// newQuorumPool makes the connections to other members of the quorum. They are
-// apart from those to the controller: a parked Fetch would hold up what comes
+// newQuorumSender makes the connections to other members of the quorum. They
+// are apart from those to the controller: a parked Fetch would hold up what comes
 // after it on the same connection.
-func (n *node) newQuorumPool() *transport.Pool {
-	pool := n.newPool()
+func (n *node) newQuorumSender(timeout time.Duration) raftnode.Sender {
+	dialer, cfg := &raftnode.Dialer{}, n.clientConfig()
+	cfg.Dial = dialer.Dial
+	pool := transport.NewPool(cfg)
 	n.onStop(pool.Close)
-	return pool
+	return raftnode.OverTransport(pool, dialer, timeout)
 }
 
 // quorum shows a raftnode to the view and the controller as they want it.

@@ -108,9 +108,14 @@ func (d *disk) stored(shapes map[raft.SnapshotID]shape) raft.Stored {
 	}
 	span := d.log.span()
 	st.Epochs = span.Epochs
-	for i, v := range span.Voters {
+	for _, v := range span.Voters {
 		if v.Offset > from {
-			st.Voters, st.Levels = append(st.Voters, v), append(st.Levels, span.Levels[i])
+			st.Voters = append(st.Voters, v)
+		}
+	}
+	for _, v := range span.Levels {
+		if v.Offset > from {
+			st.Levels = append(st.Levels, v)
 		}
 	}
 	st.Forgotten = d.noFile && st.LogEnd > 0

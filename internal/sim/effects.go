@@ -87,8 +87,8 @@ func batchesOf(a raft.Append, brought batches) batches {
 	switch {
 	case a.From != 0:
 		return brought.below(a.End)
-	case a.Control != nil && a.Control.Level != nil:
-		return batches{{base: a.Base, end: a.End, epoch: a.Epoch, voters: a.Control.Set, level: *a.Control.Level}}
+	case a.Control != nil:
+		return batches{{base: a.Base, end: a.End, epoch: a.Epoch, voters: a.Control.Set, level: a.Control.Level}}
 	}
 	return batches{{base: a.Base, end: a.End, epoch: a.Epoch, ticket: a.Ticket}}
 }

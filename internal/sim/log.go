@@ -13,8 +13,8 @@ type batch struct {
 	base, end kafka.Offset
 	epoch     kafka.Epoch
 	ticket    uint64
-	voters    raft.Voters
-	level     int16
+	voters    raft.Voters // nil when it has none
+	level     *int16
 }
 
 // same tells whether two batches have equal bytes.
@@ -57,7 +57,8 @@ func (l batches) end(start kafka.Offset) kafka.Offset {
 	return l[len(l)-1].end
 }
 
-// span tells of batches what the core has to know.
+// span tells of batches what the core has to know. Of control records the
+// voters are the last, the level stands before them.
 func (l batches) span() raft.Span {
 	var s raft.Span
 	for i, b := range l {
@@ -68,8 +69,10 @@ func (l batches) span() raft.Span {
 		if n := len(s.Epochs); n == 0 || s.Epochs[n-1].Epoch != b.epoch {
 			s.Epochs = append(s.Epochs, raft.EpochStart{Epoch: b.epoch, Start: b.base})
 		}
+		if b.level != nil {
+			s.Levels = append(s.Levels, raft.At[int16]{Offset: b.end - 2, Value: *b.level})
+		}
 		if b.voters != nil {
-			s.Levels = append(s.Levels, raft.At[int16]{Offset: b.end - 2, Value: b.level})
 			s.Voters = append(s.Voters, raft.At[raft.Voters]{Offset: b.end - 1, Value: b.voters})
 		}
 	}

@@ -55,6 +55,12 @@ func (w *World) arrive(c *conn, m raft.Message) {
 	to.lastAsked++
 	to.asked[to.lastAsked] = inbound{c, m.Call, m.Body}
 	w.message(to, "hears", c.asker, m.Body)
+	if r, asks := m.Body.(raft.VersionsRequest); asks { // this is not for the core
+		in := to.asked[to.lastAsked]
+		delete(to.asked, to.lastAsked)
+		w.answer(to, in, versionsOf(to, r), nil)
+		return
+	}
 	to.step(raft.Received{Call: to.lastAsked, Body: m.Body})
 }
 
@@ -70,6 +76,14 @@ func (w *World) answer(n *node, in inbound, body raft.Body, brings batches) {
 		w.message(c.asker, "hears", n, body)
 		c.asker.stepWith(raft.Answered{Call: in.call, Body: body}, brings)
 	})
+}
+
+// versionsOf is what a node answers to ApiVersions.
+func versionsOf(n *node, r raft.VersionsRequest) raft.VersionsAnswer {
+	if r.Node != n.id {
+		return raft.VersionsAnswer{Err: kerr.RebootstrapRequired, MaxLevel: -1}
+	}
+	return raft.VersionsAnswer{MaxLevel: 1}
 }
 
 func (c *conn) answered(call raft.Call) {
@@ -143,7 +157,23 @@ func (w *World) close(c *conn) {
 			n.step(raft.Unanswered{Call: call, Code: kerr.BrokerNotAvailable})
 		}})
 	}
+	if len(c.open) > 0 && !c.server.up {
+		w.mourn(c)
+	}
 	c.open = nil
+}
+
+// mourn lets the asker find out that the process which led it is gone: the
+// connection was reset, and two attempts, 20 ms apart, are refused (B3).
+func (w *World) mourn(c *conn) {
+	n, dead, epoch, life := c.asker, c.server, c.asker.state.Election.Epoch, c.server.life
+	w.queue.put(happening{at: w.now.Add(22 * time.Millisecond), who: n, life: c.askerLife, run: func() {
+		if dead.up || dead.life != life {
+			return
+		}
+		w.note("%d finds that %d is gone", n.id, dead.id)
+		n.step(raft.Dead{Leader: dead.id, Epoch: epoch})
+	}})
 }
 
 // dropConns ends the connections of a process that is gone.

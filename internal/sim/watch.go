@@ -9,11 +9,12 @@ import (
 // watch is R10, which binds an event to what follows from it: a pre-vote of the
 // receiver's own epoch changes no byte of the election state and no timer, and
 // is refused by a leader and by a follower that has fetched in this epoch and
-// has not been told that its leader resigned. One of a higher epoch changes
+// neither was told that its leader resigned nor has proof that it died. One of a higher epoch changes
 // only the epoch; one of a lower epoch is fenced.
 type watch struct {
 	fetched  bool // the follower has heard from its leader
 	farewell bool // its leader has said that it resigned
+	gone     bool // its leader's process was proven to be gone
 	closing  bool // it was asked to stop
 	// fetching is the fetch whose answer the core waits for, or 0. A change of
 	// role forgets it.
@@ -55,14 +56,25 @@ func (h *watch) preVote(n *node, call raft.Call, r raft.VoteRequest, e raft.Effe
 			"R10", "a pre-vote of epoch %d changes more than the epoch of node %d", r.Epoch, n.id)
 		return
 	default:
-		follower := h.role == raft.RoleFollower && h.fetched && !h.farewell
+		follower := h.role == raft.RoleFollower && h.fetched && !h.farewell && !h.gone
 		c.must(!answer.Granted || h.role != raft.RoleLeader && !follower, "R10",
 			"node %d, %s that has a leader, grants a pre-vote of its epoch %d", n.id, h.role, r.Epoch)
 	}
 	c.must(e.Election == nil, "R10", "a pre-vote of epoch %d changes the election state of node %d", r.Epoch, n.id)
-	if n.w.now < h.deadline {
+	if n.w.now < h.deadline && !asksForMore(e) {
 		c.must(n.global(e.Deadline) == h.deadline, "R10", "a pre-vote moves the timer of node %d, %s", n.id, h.role)
 	}
+}
+
+// asksForMore tells whether a pre-vote was refused for a shorter log, upon which
+// the node may stand itself (B6).
+func asksForMore(e raft.Effects) bool {
+	for _, t := range e.Trace {
+		if t.What == "shorter log asks" {
+			return true
+		}
+	}
+	return false
 }
 
 func answerTo(call raft.Call, e raft.Effects) raft.VoteAnswer {
@@ -80,7 +92,7 @@ func (h *watch) follow(n *node, ev raft.Event, e raft.Effects) {
 	for _, t := range e.Trace {
 		switch role := raft.Role(t.What); role {
 		case raft.RoleFollower, raft.RoleUnattached, raft.RoleProspective, raft.RoleCandidate, raft.RoleLeader, raft.RoleResigned:
-			h.fetched, h.farewell, h.fetching = false, false, 0
+			h.fetched, h.farewell, h.gone, h.fetching = false, false, false, 0
 		}
 	}
 	for _, m := range e.Send {
@@ -106,6 +118,8 @@ func (h *watch) hear(n *node, ev raft.Event) {
 		if r, ok := ev.Body.(raft.EndRequest); ok && ours(raft.Hint{Epoch: r.Epoch, Leader: r.Leader}) {
 			h.farewell = true
 		}
+	case raft.Dead:
+		h.gone = h.gone || ours(raft.Hint{Epoch: ev.Epoch, Leader: ev.Leader})
 	case raft.Answered:
 		a, ok := ev.Body.(raft.FetchAnswer)
 		if ev.Call != h.fetching {
@@ -113,7 +127,7 @@ func (h *watch) hear(n *node, ev raft.Event) {
 		}
 		h.fetching = 0
 		if ok && a.Err == kerr.None && ours(a.Hint) && h.role == raft.RoleFollower && h.leader == s.Leader {
-			h.fetched, h.farewell = true, false
+			h.fetched, h.farewell, h.gone = true, false, false
 		}
 	}
 }

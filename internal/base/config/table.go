@@ -33,7 +33,7 @@ var brokerKeys = []Key{
 	{"controller.performance.always.log.threshold.ms", Long, "2000", "0..", Medium, Static, Internal, Unused, "Controller events slower than this are logged"},
 	{"controller.performance.sample.period.ms", Long, "60000", "100..", Medium, Static, Internal, Unused, "Period over which controller events are summed up in the log"},
 	{"controller.quorum.append.linger.ms", Int, "25", "0..", Medium, Static, 0, Unused, "Time a leader of the quorum may wait to batch appends; ours never waits"},
-	{"controller.quorum.auto.join.enable", Bool, "false", "", Low, Static, 0, Unused, "Whether a controller adds itself to the voters of a dynamic quorum"},
+	{"controller.quorum.auto.join.enable", Bool, "false", "", Low, Static, 0, Used, "Whether a controller adds itself to the voters of a dynamic quorum"},
 	{"controller.quorum.bootstrap.servers", List, "", "", High, Static, 0, Used, "host:port of controllers to find the quorum by"},
 	{"controller.quorum.election.backoff.max.ms", Int, "1000", "0..", High, Static, 0, Used, "Longest delay of a successor after its leader resigned"},
 	{"controller.quorum.election.timeout.ms", Int, "1000", "0..", High, Static, 0, Used, "Time to wait for votes before a new election"},

@@ -26,10 +26,22 @@ type FeatureUpdate struct {
 	Type    UpgradeType
 }
 
-// FeaturesToUpdate is an UpdateFeatures request (KIP-584).
+// FeaturesToUpdate is an UpdateFeatures request (KIP-584). The quorum finalizes
+// kraft.version by itself: whoever asks for a higher level raises it there
+// between a validation and the update.
 type FeaturesToUpdate struct {
 	Updates      []FeatureUpdate
 	ValidateOnly bool
+}
+
+// KRaftVersion is the level that is asked for, if any.
+func (f FeaturesToUpdate) KRaftVersion() (level int16, asked bool) {
+	for _, u := range f.Updates {
+		if u.Feature == image.KRaftVersion {
+			return u.Level, true
+		}
+	}
+	return 0, false
 }
 
 // UpdateFeatures finalizes features, all or none: the first refusal answers
@@ -43,6 +55,9 @@ func UpdateFeatures(img *image.Image, soft *Soft, want FeaturesToUpdate) Decisio
 	for _, u := range want.Updates {
 		if err := checkUpdate(img, soft, u); err != nil {
 			return refuse[struct{}](err)
+		}
+		if u.Feature == image.KRaftVersion && u.Level > soft.kraftVersion() && !want.ValidateOnly {
+			return refusef[struct{}](kerr.InvalidUpdateVersion, "feature %s is at %d: the quorum has not raised it to %d", u.Feature, soft.kraftVersion(), u.Level)
 		}
 		for _, need := range dependencies(u.Feature, u.Level) {
 			if level, _ := proposed.Get(need.Name); level < need.Min {
@@ -120,8 +135,8 @@ func checkUpdate(img *image.Image, soft *Soft, u FeatureUpdate) error {
 		return kerr.Errorf(kerr.InvalidUpdateVersion, "feature %s is at %d: going up to %d is not a downgrade", u.Feature, now, u.Level)
 	case u.Feature == image.MetadataVersion:
 		return checkLevel(image.Level(now), image.Level(u.Level), u.Type)
-	case u.Feature == image.KRaftVersion && u.Level != now:
-		return kerr.Errorf(kerr.InvalidUpdateVersion, "feature %s cannot be changed from %d to %d on this quorum", u.Feature, now, u.Level)
+	case u.Feature == image.KRaftVersion && u.Level < now:
+		return kerr.Errorf(kerr.InvalidUpdateVersion, "feature %s cannot be lowered from %d to %d", u.Feature, now, u.Level)
 	}
 	return nil
 }

@@ -114,10 +114,11 @@ func (k *calls) fetching(now kafka.Instant) (until kafka.Instant, yes bool) {
 	return 0, false
 }
 
-// sendRequest sends to a node once what it waits for is done.
-func sendRequest(c *Core, to kafka.NodeID, at Endpoint, limit time.Duration, body Body) {
+// sendRequest sends to a node and names the call.
+func sendRequest(c *Core, to kafka.NodeID, at Endpoint, limit time.Duration, body Body) Call {
 	call, fresh := c.calls.open(to, c.now, limit, 0, false)
 	c.out.Send = append(c.out.Send, Message{Call: call, To: to, At: at, Fresh: fresh, Body: body})
+	return call
 }
 
 // promised is the write that has to be durable before a fetch may leave: with
@@ -131,6 +132,7 @@ func promised(c *Core) Seq {
 
 // sendFetch sends a Fetch or FetchSnapshot once a write is durable.
 func sendFetch(c *Core, to kafka.NodeID, at Endpoint, limit time.Duration, after Seq, body Body) {
+	c.longer.asks(to)
 	call, fresh := c.calls.open(to, c.now, limit, after, true)
 	m := Message{Call: call, To: to, At: at, Fresh: fresh, Body: body}
 	if after == 0 {

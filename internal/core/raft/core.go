@@ -25,8 +25,11 @@ type Config struct {
 	// Bootstrap are addresses to ask for the leader; when there are none, the
 	// static voters are asked.
 	Bootstrap []Endpoint
-	Timing    Timing
-	Rand      *rand.Rand
+	// AutoJoin has a controller that is no voter ask to become one
+	// (controller.quorum.auto.join.enable).
+	AutoJoin bool
+	Timing   Timing
+	Rand     *rand.Rand
 }
 
 // Timing are the settings controller.quorum.*.
@@ -77,6 +80,8 @@ type Core struct {
 	calls   calls
 	pace    pace
 	lost    lostVotes
+	mourned kafka.Epoch // the last one whose leader was proven dead
+	longer  longerLog
 	closing *Shutdown
 	// installing is the write that puts a downloaded snapshot in the place of
 	// the log, or 0. Until it is reported nothing is fetched, and this node
@@ -124,7 +129,7 @@ func New(now kafka.Instant, cfg Config, st Stored) (*Core, Effects, error) {
 	if st.LogStart > st.LogEnd {
 		return nil, Effects{}, fmt.Errorf("log starts at %d, beyond its end %d", st.LogStart, st.LogEnd)
 	}
-	c := &Core{cfg: cfg, now: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes}
+	c := &Core{cfg: cfg, now: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes, mourned: kafka.NoEpoch, longer: noLongerLog}
 	c.log = logState{
 		start: st.LogStart, end: st.LogEnd, written: st.LogEnd, synced: st.LogEnd,
 		epochs: epochTable{st.Epochs}, snapshots: st.Snapshots,
@@ -216,6 +221,8 @@ func (c *Core) handle(ev Event) {
 		if _, leads := c.role.(*leader); leads && ev.Epoch == c.election.Epoch {
 			c.resign()
 		}
+	case Dead:
+		leaderDied(c, ev)
 	case Shutdown:
 		shutdown(c, ev)
 	case Passed:
@@ -255,6 +262,14 @@ func (c *Core) receive(call Call, body Body) {
 		serveFetch(c, call, r, false)
 	case SnapshotRequest:
 		c.answer(call, serveSnapshot(c, r))
+	case AddVoterRequest:
+		addVoter(c, call, r)
+	case RemoveVoterRequest:
+		removeVoter(c, call, r)
+	case UpdateVoterRequest:
+		updateVoter(c, call, r)
+	case RaiseRequest:
+		c.answer(call, raise(c, r))
 	}
 }
 
@@ -308,6 +323,10 @@ func Refuse(request Body, code kerr.Code, hint Hint) Body {
 		return FetchAnswer{Err: code, Hint: hint, HighWatermark: kafka.NoOffset, LogStart: kafka.NoOffset}
 	case SnapshotRequest:
 		return SnapshotAnswer{Err: code, Hint: hint, ID: r.ID}
+	case UpdateVoterRequest:
+		return UpdateVoterAnswer{Err: code, Hint: hint}
+	case AddVoterRequest, RemoveVoterRequest, RaiseRequest:
+		return ChangeAnswer{Err: code}
 	}
 	return nil
 }

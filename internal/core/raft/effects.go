@@ -44,15 +44,21 @@ type Append struct {
 	Control *Control
 }
 
-// Control is the content of the batch that begins a leader's epoch: always the
-// change of leader; with dynamic voters also level and voters when the log does
-// not hold them as they are.
+// Control is the content of a batch that a leader writes by itself, a record for
+// each part that is set, in this order. The batch that begins an epoch has the
+// change of leader, and the rest when the log does not hold it as it is; later
+// ones change the voters.
 type Control struct {
+	Change *LeaderChange
+	Level  *int16 // kraft.version
+	Set    Voters // nil when not written
+}
+
+// LeaderChange begins an epoch.
+type LeaderChange struct {
 	Leader   kafka.NodeID
 	Voters   []kafka.NodeID
 	Granting []kafka.NodeID
-	Level    *int16 // kraft.version
-	Set      Voters // nil when not written
 }
 
 // Chunk writes the bytes that a peer's answer brought to the snapshot being

@@ -82,6 +82,15 @@ type Cleaned struct{ Start kafka.Offset }
 // Resign asks a leader to give up an epoch; other epochs are ignored.
 type Resign struct{ Epoch kafka.Epoch }
 
+// Dead is proof that the process of an epoch's leader is gone: the connection
+// that carried our fetches was reset, and every address of the leader to which
+// we had connected in this epoch has refused us twice, 20 ms apart. Nothing less
+// is proof (B3).
+type Dead struct {
+	Leader kafka.NodeID
+	Epoch  kafka.Epoch
+}
+
 // Shutdown asks the node to leave the quorum in good order; Core.Finished
 // tells when it has. Until names when to stop waiting.
 type Shutdown struct{ Until kafka.Instant }
@@ -99,4 +108,5 @@ func (Installed) event()       {}
 func (Spoiled) event()         {}
 func (Cleaned) event()         {}
 func (Resign) event()          {}
+func (Dead) event()            {}
 func (Shutdown) event()        {}

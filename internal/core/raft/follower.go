@@ -2,6 +2,7 @@ package raft
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
@@ -20,7 +21,15 @@ type follower struct {
 	// farewell tells that this leader said it has resigned: pre-votes are
 	// granted again (B5).
 	farewell bool
+	// gone tells that this leader's process is proven dead: pre-votes are granted
+	// again (B3).
+	gone     bool
 	download *download // nil while the log is fetched
+	// announceAt is when the leader is told next what we are, announced the last
+	// such request, told that it has taken it (see announce).
+	announceAt kafka.Instant
+	announced  Call
+	told       bool
 }
 
 // download is a snapshot on its way. It ends with the role.
@@ -30,13 +39,17 @@ type download struct {
 }
 
 func newFollower(c *Core, id kafka.NodeID, at Endpoints) *follower {
-	return &follower{id: id, at: at, expires: fetchTimer(c, id)}
+	return &follower{id: id, at: at, expires: fetchTimer(c, id), announceAt: c.now.Add(c.cfg.Timing.Fetch)}
 }
 
 func (f *follower) name() Role                        { return RoleFollower }
 func (f *follower) leader() (kafka.NodeID, Endpoints) { return f.id, f.at }
 
 func (f *follower) turn(c *Core) {
+	if !f.fetched && c.longer.begins(c, f.id) {
+		c.standOnceMore(f.expires)
+		return
+	}
 	if c.now >= f.expires {
 		if mayStand(c) {
 			c.becomeProspective()
@@ -54,7 +67,9 @@ func (f *follower) turn(c *Core) {
 	at, reachable := addressOf(c, f.at)
 	switch {
 	case reachable && c.calls.ready(f.id, c.now):
-		f.fetch(c, at)
+		if !f.announce(c, at) {
+			f.fetch(c, at)
+		}
 	case c.calls.troubled(f.id, c.now):
 		fetchFromBootstrap(c)
 	}
@@ -75,6 +90,7 @@ func (f *follower) next(c *Core) kafka.Instant {
 	if c.quorum.member() && !mayStand(c) {
 		at = kafka.Never
 	}
+	at = min(at, c.longer.next(c.now))
 	if c.installing != 0 {
 		return at
 	}
@@ -92,8 +108,24 @@ func (f *follower) next(c *Core) kafka.Instant {
 // said that there is nothing.
 func (f *follower) heard(c *Core) {
 	f.expires = fetchTimer(c, f.id)
-	f.fetched, f.farewell = true, false
+	f.fetched, f.farewell, f.gone = true, false, false
 	c.lost.seeking = false
+	c.longer.settled()
+}
+
+// leaderDied acts on proof of the leader's death, once in an epoch: a voter asks
+// the others without waiting out its timer, each at its rank so that they do not
+// split their votes (B3, B4). An observer looks for the next leader. If the round
+// is refused, the normal timers rule again.
+func leaderDied(c *Core, ev Dead) {
+	f, follows := c.role.(*follower)
+	if !follows || f.id != ev.Leader || ev.Epoch != c.election.Epoch || c.mourned == ev.Epoch {
+		return
+	}
+	c.mourned, f.gone = ev.Epoch, true
+	wait := time.Duration(c.quorum.rank(f.id, ev.Epoch)) * c.pace.step(c.cfg.Timing.Election)
+	f.expires = min(f.expires, c.now.Add(wait))
+	c.trace("leader died", f.id)
 }
 
 // fetchRequest asks for what follows the end of our log.

@@ -21,6 +21,10 @@ type leader struct {
 	parked   parked
 	quorum   quorumCheck
 	beginAt  kafka.Instant // next round of BeginQuorumEpoch
+	// told is the static voters as they told what they are; nil with dynamic
+	// voters, which stand in the log.
+	told   Voters
+	change *change // nil when none is under way
 }
 
 // becomeLeader starts the epoch that a candidate has won with a control batch
@@ -28,6 +32,7 @@ type leader struct {
 func (c *Core) becomeLeader(granting []kafka.NodeID) {
 	l := &leader{self: c.cfg.Self.Node, start: c.log.end, hw: kafka.NoOffset, beginAt: c.now}
 	l.quorum.restart(c)
+	c.longer.settled()
 	c.elect(Election{Epoch: c.election.Epoch, Leader: c.cfg.Self.Node, Voted: c.election.Voted})
 	c.enter(l)
 	l.openEpoch(c, granting)
@@ -37,11 +42,14 @@ func (c *Core) becomeLeader(granting []kafka.NodeID) {
 // level and voters when they stand only in the checkpoint of format time, or
 // when our own entry is not what we are.
 func (l *leader) openEpoch(c *Core, granting []kafka.NodeID) {
-	control := Control{Leader: c.cfg.Self.Node, Granting: granting}
+	change := &LeaderChange{Leader: c.cfg.Self.Node, Granting: granting}
 	for _, v := range c.quorum.voters() {
-		control.Voters = append(control.Voters, v.Key.Node)
+		change.Voters = append(change.Voters, v.Key.Node)
 	}
-	count := kafka.Offset(1)
+	if c.quorum.level() < 1 {
+		l.told = c.quorum.voters().With(c.itself())
+	}
+	control, count := Control{Change: change}, kafka.Offset(1)
 	if set, write := l.votersToWrite(c); write {
 		level := c.quorum.level()
 		control.Level, control.Set = &level, set
@@ -65,7 +73,7 @@ func (l *leader) votersToWrite(c *Core) (Voters, bool) {
 	if !ok {
 		return last.Value, last.Offset == kafka.NoOffset
 	}
-	want := Voter{Key: mine.Key, Endpoints: c.cfg.Endpoints, MinLevel: 0, MaxLevel: maxLevel}
+	want := c.itself()
 	return last.Value.With(want), last.Offset == kafka.NoOffset || !mine.equal(want)
 }
 
@@ -95,6 +103,9 @@ func (l *leader) name() Role                        { return RoleLeader }
 func (l *leader) leader() (kafka.NodeID, Endpoints) { return l.self, nil }
 
 func (l *leader) turn(c *Core) {
+	if !l.settleChange(c) {
+		return
+	}
 	if l.quorum.expired(c) || l.diskStalls(c) || c.closing != nil && !c.quorum.alone() {
 		c.resign()
 		return
@@ -130,6 +141,9 @@ func (l *leader) callVoters(c *Core) {
 
 func (l *leader) next(c *Core) kafka.Instant {
 	at := l.parked.next()
+	if l.change != nil {
+		at = min(at, l.change.expires)
+	}
 	if c.quorum.alone() {
 		return at
 	}
@@ -174,8 +188,11 @@ func (l *leader) successors(c *Core) []kafka.ReplicaKey {
 	return keys
 }
 
-// dismiss answers everything that is parked: we lead no more.
+// dismiss answers everything that waits here: we lead no more.
 func (l *leader) dismiss(c *Core) {
+	if l.change != nil {
+		l.giveUp(c, no{code: kerr.NotLeaderOrFollower})
+	}
 	for _, p := range l.parked.takeAll() {
 		c.answer(p.call, Refuse(p.request, kerr.NotLeaderOrFollower, c.hint()))
 	}

@@ -55,6 +55,16 @@ func answered(c *Core, call Call, body Body) {
 		return
 	}
 	from := x.to
+	switch a := body.(type) {
+	case VersionsAnswer:
+		probed(c, call, from, a)
+		return
+	case ChangeAnswer:
+		if f, ok := c.role.(*follower); ok {
+			f.changeAnswered(c, a)
+		}
+		return
+	}
 	if x.limit == c.cfg.Timing.Request {
 		c.pace.saw(c.now.Sub(x.sent))
 	}
@@ -93,6 +103,8 @@ func outcome(body Body) (kerr.Code, Hint) {
 		return a.Err, a.Hint
 	case SnapshotAnswer:
 		return a.Err, a.Hint
+	case UpdateVoterAnswer:
+		return a.Err, a.Hint
 	}
 	return kerr.UnknownServerError, Hint{Epoch: kafka.NoEpoch, Leader: kafka.NoNode}
 }
@@ -122,6 +134,10 @@ func act(c *Core, call Call, from kafka.NodeID, code kerr.Code, body Body) {
 			f.chunkAnswered(c, from, call, a)
 			return
 		}
+	case UpdateVoterAnswer:
+		if f, ok := c.role.(*follower); ok && f.updateAnswered(c, code) {
+			return
+		}
 	case BeginAnswer:
 	}
 	if code != kerr.None {
@@ -147,4 +163,11 @@ func unanswered(c *Core, call Call, code kerr.Code) {
 	}
 	x.fresh = code == kerr.BrokerNotAvailable
 	pause(c, x.to)
+	switch role := c.role.(type) {
+	case *leader:
+		probed(c, call, x.to, VersionsAnswer{Err: code})
+	case *follower:
+		// A leader from before KIP-853 will not learn it.
+		role.told = role.told || call == role.announced && code == kerr.UnsupportedVersion
+	}
 }

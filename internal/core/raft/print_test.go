@@ -21,9 +21,15 @@ func printControl(c *Control) string {
 	if c == nil {
 		return ""
 	}
-	text := fmt.Sprintf(" leader-change granting=%v", c.Granting)
+	text := ""
+	if c.Change != nil {
+		text = fmt.Sprintf(" leader-change granting=%v", c.Change.Granting)
+	}
+	if c.Level != nil {
+		text += fmt.Sprintf(" kraft.version=%d", *c.Level)
+	}
 	if c.Set != nil {
-		text += fmt.Sprintf(" kraft.version=%d voters=%d", *c.Level, len(c.Set))
+		text += " voters=" + printVoters(c.Set)
 	}
 	return text
 }
@@ -65,7 +71,57 @@ func printBody(b Body, batches []stored) string {
 		return "FetchSnapshotReply" + printHint(b.Hint, b.Err) +
 			fmt.Sprintf(" position=%d bytes=%d of %d", b.Position, b.Bytes, b.Size)
 	}
+	return printChange(b)
+}
+
+// printChange writes what is about a change of the voters.
+func printChange(b Body) string {
+	switch b := b.(type) {
+	case AddVoterRequest:
+		text := "AddVoter " + printKey(b.Voter)
+		if b.AtOnce {
+			text += " at-once"
+		}
+		return text
+	case RemoveVoterRequest:
+		return "RemoveVoter " + printKey(b.Voter)
+	case RaiseRequest:
+		return fmt.Sprintf("Raise epoch=%d level=%d", b.Epoch, b.Level)
+	case ChangeAnswer:
+		if b.Err == kerr.None {
+			return "ChangeReply"
+		}
+		return strings.TrimSuffix(fmt.Sprintf("ChangeReply error=%v: %s", b.Err, b.Why), ": ")
+	case UpdateVoterRequest:
+		return fmt.Sprintf("UpdateVoter epoch=%d %s", b.Epoch, printKey(b.Voter))
+	case UpdateVoterAnswer:
+		return "UpdateVoterReply" + printHint(b.Hint, b.Err)
+	case VersionsRequest:
+		return "Versions"
+	case VersionsAnswer:
+		if b.Err != kerr.None {
+			return fmt.Sprintf("VersionsReply error=%v", b.Err)
+		}
+		return fmt.Sprintf("VersionsReply kraft.version=%d..%d", b.MinLevel, b.MaxLevel)
+	}
 	return fmt.Sprintf("%#v", b)
+}
+
+// printVoters writes a set; a voter whose disk was replaced has its directory
+// beside it.
+func printVoters(set Voters) string {
+	var all []string
+	for _, v := range set {
+		all = append(all, strings.ReplaceAll(printKey(v.Key), " dir=", "/"))
+	}
+	return strings.Join(all, ",")
+}
+
+func printKey(k kafka.ReplicaKey) string {
+	if k.Dir == dirOf(k.Node) || k.Dir == (kafka.DirID{}) {
+		return fmt.Sprint(k.Node)
+	}
+	return fmt.Sprintf("%d dir=%d", k.Node, k.Dir[15])
 }
 
 func printHint(h Hint, code kerr.Code) string {

@@ -9,6 +9,9 @@ type prospective struct {
 	at      Endpoints    // of that leader
 	tally   tally
 	expires kafka.Instant
+	// resume is the timer that ran before this round and goes on after it; 0 when
+	// there is none to go on (B6).
+	resume kafka.Instant
 }
 
 func newProspective(c *Core) *prospective {
@@ -37,9 +40,16 @@ func (p *prospective) turn(c *Core) {
 // so voters do not refuse each other for good.
 func (p *prospective) fallBack(c *Core, expires kafka.Instant) {
 	epoch := c.election.Epoch
+	c.longer.roundLost(c.now)
 	if p.known >= 0 && len(p.at) > 0 && p.known != c.cfg.Self.Node {
 		c.becomeFollower(epoch, p.known, p.at)
+		if f := c.role.(*follower); p.resume != 0 {
+			f.expires = p.resume
+		}
 		return
+	}
+	if p.resume != 0 {
+		expires = p.resume
 	}
 	c.becomeUnattached(epoch, p.known, expires)
 }

@@ -13,6 +13,8 @@ const (
 	observerSession = 300 * time.Second
 	// maxReplicas bounds the list; the one silent for longest makes room.
 	maxReplicas = 4096
+	// freshness is how long ago an observer may have fetched that becomes a voter.
+	freshness = time.Hour
 )
 
 // replica is what a leader knows of one that fetches.
@@ -78,6 +80,14 @@ func (r *replicas) find(voter kafka.ReplicaKey) (replica, bool) {
 		}
 	}
 	return best, found
+}
+
+// ready tells whether an observer may become a voter: it had all there was at
+// some time, has fetched of late, and holds the set of voters in effect, which
+// has the offset set (KAFKA-19933).
+func (r *replicas) ready(observer kafka.ReplicaKey, set kafka.Offset, now kafka.Instant) bool {
+	x, ok := r.find(observer)
+	return ok && x.everFull && now.Sub(x.fetched) <= freshness && x.end > set
 }
 
 func (r *replicas) end(voter kafka.ReplicaKey) kafka.Offset {

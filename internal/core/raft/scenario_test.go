@@ -33,7 +33,8 @@ const snapshotSize = 250 // bytes of every snapshot in scenarios
 //	clear           everything under way gets lost
 //	expire ID       the node's next deadline passes
 //	timeout ID      its election or fetch timer ends
-//	pass DURATION   time goes by for all
+//	pass DURATION   time goes by for all, and nothing arrives
+//	live DURATION   time goes by, and messages take a millisecond
 //	propose ID N    a batch of N records
 //	reply A->B k=v.. records=BASE..END@EPOCH,..  an answer of our own making to
 //	        the fetch that B has sent to A
@@ -41,6 +42,9 @@ const snapshotSize = 250 // bytes of every snapshot in scenarios
 //	        and syncs; fails
 //	kill ID | restart ID | forget ID   forget removes quorum-state
 //	snapshot ID END-EPOCH | clean ID START
+//	move ID PORT | replace ID   restarts it at another address, with a new disk
+//	supports ID LEVEL   the highest kraft.version it names in ApiVersions
+//	dead ID             it has proof that its leader's process is gone
 //	resign ID | shutdown ID | show [ID] | quiet | loud
 func TestScenarios(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txt")
@@ -180,6 +184,10 @@ func (w *world) do(line string) error {
 		d, err := time.ParseDuration(a.words[1])
 		w.pass(d)
 		return err
+	case "live":
+		d, err := time.ParseDuration(a.words[1])
+		w.settle(d, func() bool { return false })
+		return err
 	case "clear":
 		w.net = nil
 		return nil
@@ -234,6 +242,15 @@ func (m *member) do(a args) error {
 		m.down = true
 	case "restart":
 		return m.boot()
+	case "move": // to another address
+		m.cfg.Endpoints = Endpoints{{Name: "CONTROLLER", Host: "host", Port: uint16(number(a.words[2]))}}
+		return m.boot()
+	case "replace": // the disk by an empty one
+		m.cfg.Self.Dir = dirOf(m.id + spare)
+		m.disk = disk{election: NoElection(), noFile: true, shapes: map[SnapshotID]stored{}}
+		return m.boot()
+	case "supports":
+		m.maxLevel = number(a.words[2])
 	case "forget":
 		m.disk.election, m.disk.noFile = NoElection(), true
 	case "snapshot":
@@ -247,6 +264,9 @@ func (m *member) do(a args) error {
 		m.step(Cleaned{start})
 	case "resign":
 		m.step(Resign{m.core.election.Epoch})
+	case "dead":
+		leader, _ := m.core.role.leader()
+		m.step(Dead{Leader: leader, Epoch: m.core.election.Epoch})
 	case "shutdown":
 		m.step(Shutdown{m.w.now.Add(5 * time.Second)})
 		m.w.printf("%d finished: %v", m.id, m.core.Finished())
@@ -278,7 +298,7 @@ func (m *member) timer() kafka.Instant {
 func (m *member) takeSnapshot(id SnapshotID) {
 	set, level := m.core.Shape(id.EndOffset)
 	m.disk.snapshots = append(m.disk.snapshots, Snapshot{id, snapshotSize})
-	m.disk.shapes[id] = stored{voters: set, level: level}
+	m.disk.shapes[id] = stored{voters: set, level: &level}
 }
 
 func (w *world) makeNodes(a args) error {
@@ -302,9 +322,12 @@ func (w *world) makeNodes(a args) error {
 			m.cfg.Bootstrap = append(m.cfg.Bootstrap, endpointsOf(b)...)
 		}
 		if a.has("dynamic") {
-			m.cfg.Static = nil
-			m.disk.snapshots = []Snapshot{{SnapshotID{}, snapshotSize}}
-			m.disk.shapes[SnapshotID{}] = stored{voters: set, level: 1}
+			m.cfg.Static, m.cfg.AutoJoin = nil, a.has("autojoin")
+			level := int16(1)
+			if slices.Contains(voters, id) { // others were formatted without voters
+				m.disk.snapshots = []Snapshot{{SnapshotID{}, snapshotSize}}
+				m.disk.shapes[SnapshotID{}] = stored{voters: set, level: &level}
+			}
 		}
 	}
 	for _, m := range w.nodes {
@@ -451,10 +474,39 @@ func makeBody(a args, from, to kafka.NodeID) (Body, error) {
 			MaxWait:       time.Duration(a.num("wait", 500)) * time.Millisecond,
 			HighWatermark: kafka.Offset(a.num("hw", int(HighWatermarkUnsupported))),
 		}, nil
+	case "AddVoter", "RemoveVoter", "UpdateVoter", "Raise":
+		return makeChange(a, epoch), nil
 	case "FetchSnapshot":
 		return SnapshotRequest{
 			Replica: key, Epoch: epoch, ID: snapshotID(a.pairs["id"]), Position: int64(a.num("position", 0)), MaxBytes: 100,
 		}, nil
 	}
 	return nil, fmt.Errorf("unknown message %q", a.words[2])
+}
+
+// spare numbers the directories of replaced disks: that of node 2 is 102.
+const spare = 100
+
+// makeChange reads a request to change the voters.
+func makeChange(a args, epoch kafka.Epoch) Body {
+	id := kafka.NodeID(a.num("voter", 0))
+	key := kafka.ReplicaKey{Node: id}
+	if dir := a.num("dir", int(id)); dir > 0 {
+		key.Dir = dirOf(kafka.NodeID(dir))
+	}
+	at := endpointsOf(kafka.NodeID(a.num("port", 9000+int(id)) - 9000))
+	if a.has("unnamed") {
+		at = Endpoints{{Name: "OTHER", Host: "host", Port: 1}}
+	}
+	switch a.words[2] {
+	case "AddVoter":
+		return AddVoterRequest{Voter: key, Endpoints: at, AtOnce: a.has("at-once")}
+	case "RemoveVoter":
+		return RemoveVoterRequest{Voter: key}
+	case "UpdateVoter":
+		return UpdateVoterRequest{
+			Epoch: epoch, Voter: key, Endpoints: at, MinLevel: int16(a.num("min", 0)), MaxLevel: int16(a.num("max", maxLevel)),
+		}
+	}
+	return RaiseRequest{Epoch: epoch, Level: int16(a.num("level", 1)), Ask: a.has("ask")}
 }

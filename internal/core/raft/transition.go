@@ -57,6 +57,14 @@ func (c *Core) becomeProspective() {
 	c.enter(newProspective(c))
 }
 
+// standOnceMore asks for pre-votes while a timer goes on running (B6).
+func (c *Core) standOnceMore(running kafka.Instant) {
+	c.becomeProspective()
+	p := c.role.(*prospective)
+	p.expires, p.resume = min(p.expires, max(running, c.now+1)), running
+	c.trace("longer log stands", kafka.NoNode)
+}
+
 // becomeCandidate votes for itself in the next epoch.
 func (c *Core) becomeCandidate() {
 	invariant.Check(c.quorum.member(), "an observer stands for election")

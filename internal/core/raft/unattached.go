@@ -21,15 +21,19 @@ func (u *unattached) turn(c *Core) {
 		c.becomeProspective()
 		return
 	}
+	if c.longer.begins(c, kafka.NoNode) {
+		c.standOnceMore(u.expires)
+		return
+	}
 	if _, busy := c.calls.fetching(c.now); !busy && c.installing == 0 {
 		fetchFromBootstrap(c)
 	}
 }
 
 func (u *unattached) next(c *Core) kafka.Instant {
-	at := kafka.Never
+	at := c.longer.next(c.now)
 	if mayStand(c) {
-		at = u.expires
+		at = min(at, u.expires)
 	}
 	if c.installing != 0 {
 		return at

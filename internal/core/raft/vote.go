@@ -15,11 +15,15 @@ func vote(c *Core, r VoteRequest) VoteAnswer {
 		}
 		code = checkVoterKey(c, r.Voter)
 	}
-	if code == kerr.None && grants(c, r) {
+	switch {
+	case code != kerr.None:
+	case grants(c, r):
 		granted = true
 		if !r.PreVote {
 			recordVote(c, r.Candidate)
 		}
+	case onlyShorter(c, r):
+		c.longer.refused(c, r.Candidate.Node)
 	}
 	return VoteAnswer{Err: code, Hint: c.hint(), Granted: granted}
 }
@@ -51,7 +55,7 @@ func checkVoterKey(c *Core, to kafka.ReplicaKey) kerr.Code {
 	return kerr.None
 }
 
-// grants is the table of KIP-996, with B1 and B5. The epoch of the request is
+// grants is the table of KIP-996, with B1, B3 and B5. The epoch of the request is
 // ours by now.
 func grants(c *Core, r VoteRequest) bool {
 	upToDate := Position{r.LastEpoch, r.End}.Covers(c.log.position())
@@ -59,7 +63,7 @@ func grants(c *Core, r VoteRequest) bool {
 	case *leader:
 		return false
 	case *follower:
-		return r.PreVote && upToDate && (!role.fetched || role.farewell)
+		return r.PreVote && upToDate && (!role.fetched || role.farewell || role.gone)
 	case *unattached, *prospective:
 		if r.PreVote {
 			return upToDate
@@ -67,6 +71,16 @@ func grants(c *Core, r VoteRequest) bool {
 		return grantsVote(c, r, upToDate)
 	}
 	return r.PreVote && upToDate // candidate, resigned
+}
+
+// onlyShorter tells whether a pre-vote was refused for nothing but a log that is
+// shorter than ours (B6).
+func onlyShorter(c *Core, r VoteRequest) bool {
+	if !r.PreVote {
+		return false
+	}
+	r.LastEpoch, r.End = c.log.lastEpoch(), c.log.end
+	return grants(c, r)
 }
 
 func grantsVote(c *Core, r VoteRequest, upToDate bool) bool {

@@ -89,6 +89,15 @@ func (s Voters) With(v Voter) Voters {
 	return slices.Insert(slices.Clone(s), i, v)
 }
 
+// Without gives the set that lacks a node id's entry.
+func (s Voters) Without(id kafka.NodeID) Voters {
+	out := slices.Clone(s)
+	if i, found := s.search(id); found {
+		out = slices.Delete(out, i, i+1)
+	}
+	return out
+}
+
 func (s Voters) search(id kafka.NodeID) (int, bool) {
 	return slices.BinarySearchFunc(s, id, func(v Voter, id kafka.NodeID) int { return cmp.Compare(v.Key.Node, id) })
 }

@@ -36,8 +36,8 @@ type envelope struct {
 type stored struct {
 	base, end kafka.Offset
 	epoch     kafka.Epoch
-	voters    Voters
-	level     int16
+	voters    Voters // nil when it has none
+	level     *int16
 }
 
 // disk is what survives a restart.
@@ -71,6 +71,7 @@ type member struct {
 	payload  map[Call][]stored
 	commit   kafka.Offset
 	role     Role
+	maxLevel int // kraft.version that it supports at most
 }
 
 func endpointsOf(id kafka.NodeID) Endpoints {
@@ -95,7 +96,7 @@ func (w *world) node(id kafka.NodeID) *member {
 
 // add makes a node with an empty disk; it is started by boot.
 func (w *world) add(id kafka.NodeID, voters Voters, controller bool, seed uint64) *member {
-	m := &member{w: w, id: id, cfg: Config{
+	m := &member{w: w, id: id, maxLevel: maxLevel, cfg: Config{
 		Self: kafka.ReplicaKey{Node: id, Dir: dirOf(id)}, Controller: controller, Endpoints: endpointsOf(id),
 		Listener: "CONTROLLER", Static: voters, Timing: DefaultTiming(), Rand: rand.New(rand.NewPCG(seed, uint64(id))),
 	}}
@@ -115,14 +116,19 @@ func (m *member) boot() error {
 		from = id.EndOffset - 1
 		if shape := d.shapes[id]; shape.voters != nil {
 			st.Voters = append(st.Voters, At[Voters]{from, shape.voters})
-			st.Levels = append(st.Levels, At[int16]{from, shape.level})
+			st.Levels = append(st.Levels, At[int16]{from, *shape.level})
 		}
 	}
 	span := describe(d.log)
 	st.Epochs = span.Epochs
-	for i, v := range span.Voters {
+	for _, v := range span.Voters {
 		if v.Offset > from {
-			st.Voters, st.Levels = append(st.Voters, v), append(st.Levels, span.Levels[i])
+			st.Voters = append(st.Voters, v)
+		}
+	}
+	for _, v := range span.Levels {
+		if v.Offset > from {
+			st.Levels = append(st.Levels, v)
 		}
 	}
 	if n := len(d.log); n > 0 {
@@ -140,7 +146,8 @@ func (m *member) boot() error {
 	return nil
 }
 
-// describe makes the span of batches.
+// describe makes the span of batches. Of control records the voters are the
+// last, the level stands before them.
 func describe(log []stored) Span {
 	var s Span
 	for i, b := range log {
@@ -151,8 +158,10 @@ func describe(log []stored) Span {
 		if n := len(s.Epochs); n == 0 || s.Epochs[n-1].Epoch != b.epoch {
 			s.Epochs = append(s.Epochs, EpochStart{b.epoch, b.base})
 		}
+		if b.level != nil {
+			s.Levels = append(s.Levels, At[int16]{b.end - 2, *b.level})
+		}
 		if b.voters != nil {
-			s.Levels = append(s.Levels, At[int16]{b.end - 2, b.level})
 			s.Voters = append(s.Voters, At[Voters]{b.end - 1, b.voters})
 		}
 	}
@@ -230,8 +239,8 @@ func (m *member) batches(a Append) []stored {
 	switch {
 	case a.From != 0:
 		return slices.DeleteFunc(slices.Clone(m.payload[a.From]), func(b stored) bool { return b.end > a.End })
-	case a.Control != nil && a.Control.Level != nil:
-		return []stored{{a.Base, a.End, a.Epoch, a.Control.Set, *a.Control.Level}}
+	case a.Control != nil:
+		return []stored{{a.Base, a.End, a.Epoch, a.Control.Set, a.Control.Level}}
 	}
 	return []stored{{base: a.Base, end: a.End, epoch: a.Epoch}}
 }
@@ -244,7 +253,7 @@ func (m *member) install(c Chunk, id SnapshotID) {
 	ev := Installed{Seq: c.Seq, Snapshot: snapshot}
 	if source.voters != nil {
 		ev.Voters = []At[Voters]{{id.EndOffset - 1, source.voters}}
-		ev.Levels = []At[int16]{{id.EndOffset - 1, source.level}}
+		ev.Levels = []At[int16]{{id.EndOffset - 1, *source.level}}
 	}
 	m.step(ev)
 }
@@ -314,7 +323,18 @@ func (m *member) send(msg Message) {
 		m.w.post(e)
 		return
 	}
-	m.w.post(envelope{from: m.id, to: kafka.NodeID(int(msg.At.Port) - 9000), call: msg.Call, fresh: msg.Fresh, body: msg.Body})
+	m.w.post(envelope{from: m.id, to: m.w.nodeAt(msg.At), call: msg.Call, fresh: msg.Fresh, body: msg.Body})
+}
+
+// nodeAt is who listens at an address; one where nobody does gets a number of
+// its own.
+func (w *world) nodeAt(at Endpoint) kafka.NodeID {
+	for _, m := range w.nodes {
+		if m.cfg.Endpoints.reach(at) {
+			return m.id
+		}
+	}
+	return kafka.NodeID(int(at.Port) - 9000)
 }
 
 func (m *member) read(r Read) []stored {
@@ -343,6 +363,10 @@ func (w *world) handOver(e envelope) {
 		}
 		return
 	}
+	if r, asks := e.body.(VersionsRequest); asks && !e.answer {
+		w.post(envelope{from: e.to, to: e.from, call: e.call, answer: true, body: to.versions(r)})
+		return
+	}
 	if !e.answer {
 		to.lastIn++
 		to.asked[to.lastIn] = e
@@ -356,6 +380,14 @@ func (w *world) handOver(e envelope) {
 		to.payload[e.call] = e.batches
 	}
 	to.step(Answered{e.call, body})
+}
+
+// versions is what a node answers to ApiVersions.
+func (m *member) versions(r VersionsRequest) VersionsAnswer {
+	if r.Node != m.id {
+		return VersionsAnswer{Err: kerr.RebootstrapRequired}
+	}
+	return VersionsAnswer{MinLevel: 0, MaxLevel: int16(m.maxLevel)}
 }
 
 // answerWith tells the asker that there is no answer.

@@ -5,6 +5,7 @@
 package ctrlnode
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,9 @@ type Quorum interface {
 	LogEnd() kafka.Offset
 	// Resign gives up leadership in epoch.
 	Resign(epoch kafka.Epoch)
+	// RaiseLevel finalizes kraft.version at a level, or with ask tells whether
+	// that could be done. It returns once it is in the log, before the commit.
+	RaiseLevel(ctx context.Context, epoch kafka.Epoch, level int16, ask bool) error
 }
 
 // Config is what a controller needs.

@@ -31,6 +31,7 @@ type quorumOfOne struct {
 	node     *Node
 	refuse   []error // what the next appends answer
 	faults   []error
+	raised   int16 // kraft.version
 }
 
 func (q *quorumOfOne) Append(_ kafka.Epoch, framed [][]byte) (kafka.Offset, error) {
@@ -50,6 +51,15 @@ func (q *quorumOfOne) LogEnd() kafka.Offset {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.end
+}
+
+func (q *quorumOfOne) RaiseLevel(_ context.Context, _ kafka.Epoch, level int16, ask bool) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !ask {
+		q.raised = level
+	}
+	return nil
 }
 
 func (q *quorumOfOne) Resign(epoch kafka.Epoch) {

@@ -21,6 +21,7 @@ func (l *loop) request(m raft.Message) {
 	}
 	n.cfg.Sender.Send(m.To, addr, n.wire.ask(m.Body), func(resp kmsg.Response, err error) {
 		_ = n.put(n.wire.outcome(m.Call, resp, err))
+		n.suspect(m, addr, err)
 	})
 }
 
@@ -37,6 +38,14 @@ func (w translator) ask(body raft.Body) kmsg.Request {
 		return w.askFetch(r)
 	case raft.SnapshotRequest:
 		return w.askFetchSnapshot(r)
+	case raft.AddVoterRequest:
+		return w.askAddVoter(r)
+	case raft.RemoveVoterRequest:
+		return w.askRemoveVoter(r)
+	case raft.UpdateVoterRequest:
+		return w.askUpdateVoter(r)
+	case raft.VersionsRequest:
+		return w.askVersions(r)
 	}
 	panic(fmt.Sprintf("request %T is not one of the quorum", body))
 }
@@ -71,6 +80,14 @@ func (w translator) readAnswer(resp kmsg.Response) (body raft.Body, raw []byte, 
 		body, raw, code = w.readFetch(r)
 	case *kmsg.FetchSnapshotResponse:
 		body, raw, code = w.readFetchSnapshot(r)
+	case *kmsg.AddRaftVoterResponse:
+		body = raft.ChangeAnswer{Err: kerr.Code(r.ErrorCode)}
+	case *kmsg.RemoveRaftVoterResponse:
+		body = raft.ChangeAnswer{Err: kerr.Code(r.ErrorCode)}
+	case *kmsg.UpdateRaftVoterResponse:
+		body, code = w.readUpdateVoter(r)
+	case *kmsg.ApiVersionsResponse:
+		body = readVersions(r)
 	default:
 		code = kerr.UnknownServerError
 	}

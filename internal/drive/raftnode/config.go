@@ -31,7 +31,9 @@ type Config struct {
 	// controller.quorum.bootstrap.servers.
 	Voters    raft.Voters
 	Bootstrap []raft.Endpoint
-	Timing    raft.Timing // zero: Kafka's defaults
+	// AutoJoin is controller.quorum.auto.join.enable.
+	AutoJoin bool
+	Timing   raft.Timing // zero: Kafka's defaults
 
 	// SegmentBytes and SegmentAge are metadata.log.segment.bytes and .ms.
 	SegmentBytes int
@@ -100,7 +102,7 @@ func (nobody) Send(_ kafka.NodeID, _ string, _ kmsg.Request, done func(kmsg.Resp
 func (c Config) core() raft.Config {
 	return raft.Config{
 		Self: c.Self, Controller: c.Controller, Endpoints: c.Endpoints, Listener: c.Listener,
-		Static: c.Voters, Bootstrap: c.Bootstrap, Timing: c.Timing,
+		Static: c.Voters, Bootstrap: c.Bootstrap, AutoJoin: c.AutoJoin, Timing: c.Timing,
 		Rand: rand.New(rand.NewPCG(c.Seed, uint64(c.Self.Node))),
 	}
 }

@@ -12,35 +12,44 @@ import (
 // maxBatch is the size of a batch of metadata records.
 const maxBatch = 8 << 20
 
-// controlBatch writes the batch that begins a leader's epoch. Control records
-// are written in version 0, as Kafka up to 4.4 does and reads.
+// controlBatch writes a batch of a leader's own. Control records are written in
+// version 0, as Kafka up to 4.4 does and reads.
 func controlBatch(a raft.Append, timestampMs int64) ([]byte, error) {
 	b := batch.NewBuilder(batch.Options{BaseOffset: a.Base, LeaderEpoch: a.Epoch, Control: true})
-	change := metarec.NewLeaderChangeMessage()
-	change.LeaderId = int32(a.Control.Leader)
-	for _, id := range a.Control.Voters {
-		change.Voters = append(change.Voters, metarec.LeaderChangeMessageVoter{VoterId: int32(id)})
-	}
-	for _, id := range a.Control.Granting {
-		change.GrantingVoters = append(change.GrantingVoters, metarec.LeaderChangeMessageVoter{VoterId: int32(id)})
-	}
-	if err := addControl(b, timestampMs, batch.LeaderChange, change); err != nil {
-		return nil, err
-	}
-	if a.Control.Level != nil {
-		if err := addQuorumShape(b, timestampMs, *a.Control.Level, a.Control.Set); err != nil {
+	if a.Control.Change != nil {
+		if err := addControl(b, timestampMs, batch.LeaderChange, leaderChange(a.Control.Change)); err != nil {
 			return nil, err
 		}
+	}
+	if err := addQuorumShape(b, timestampMs, a.Control.Level, a.Control.Set); err != nil {
+		return nil, err
 	}
 	return b.Build(nil), nil
 }
 
-// addQuorumShape adds kraft.version and, when there is one, the voter set.
-func addQuorumShape(b *batch.Builder, timestampMs int64, level int16, set raft.Voters) error {
-	version := metarec.NewKRaftVersionRecord()
-	version.KRaftVersion = level
-	if err := addControl(b, timestampMs, batch.KRaftVersion, version); err != nil || set == nil {
-		return err
+func leaderChange(c *raft.LeaderChange) *metarec.LeaderChangeMessage {
+	m := metarec.NewLeaderChangeMessage()
+	m.LeaderId = int32(c.Leader)
+	for _, id := range c.Voters {
+		m.Voters = append(m.Voters, metarec.LeaderChangeMessageVoter{VoterId: int32(id)})
+	}
+	for _, id := range c.Granting {
+		m.GrantingVoters = append(m.GrantingVoters, metarec.LeaderChangeMessageVoter{VoterId: int32(id)})
+	}
+	return m
+}
+
+// addQuorumShape adds kraft.version and the voter set, each if there is one.
+func addQuorumShape(b *batch.Builder, timestampMs int64, level *int16, set raft.Voters) error {
+	if level != nil {
+		version := metarec.NewKRaftVersionRecord()
+		version.KRaftVersion = *level
+		if err := addControl(b, timestampMs, batch.KRaftVersion, version); err != nil {
+			return err
+		}
+	}
+	if set == nil {
+		return nil
 	}
 	return addControl(b, timestampMs, batch.KRaftVoters, votersRecord(set))
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/raft"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -53,6 +54,10 @@ func (s sender) carry(addr string, req kmsg.Request, done func(kmsg.Response, er
 		done(nil, fmt.Errorf("Vote: %w", ErrUnsupportedVersion))
 		return
 	}
+	if versions, ok := req.(*kmsg.ApiVersionsRequest); ok {
+		done(to.versions(versions), nil)
+		return
+	}
 	arrived := again(req, version)
 	to.Handle(context.Background(), RequestInfo{Listener: "CONTROLLER"}, arrived, func(resp kmsg.Response) {
 		if s.net.reach(s.from, addr, nil) == nil {
@@ -66,6 +71,16 @@ func (s sender) carry(addr string, req kmsg.Request, done func(kmsg.Response, er
 		}
 		done(back, nil)
 	})
+}
+
+// versions is what a node answers to ApiVersions.
+func (n *Node) versions(req *kmsg.ApiVersionsRequest) kmsg.Response {
+	resp := kmsg.NewPtrApiVersionsResponse()
+	if req.NodeID != int32(n.cfg.Self.Node) || *req.ClusterID != n.cfg.ClusterID {
+		resp.ErrorCode = int16(kerr.RebootstrapRequired)
+	}
+	resp.SupportedFeatures = []kmsg.ApiVersionsResponseSupportedFeature{{Name: kraftVersion, MinVersion: 0, MaxVersion: 1}}
+	return resp
 }
 
 // again takes a request through its bytes.

@@ -41,6 +41,8 @@ type Node struct {
 
 	askOnce, endOnce sync.Once
 	stopAsk          chan struct{}
+	life             context.Context // ends with the node
+	die              context.CancelFunc
 	done             chan struct{} // closed when the loop has ended
 	wg               sync.WaitGroup
 	closed           error // of the log
@@ -70,8 +72,10 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		cfg: cfg, clock: clock{time.Now()}, folder: folder{cfg.FS, cfg.Dir}, wire: translator{cfg.ClusterID, cfg.Listener, cfg.Log},
 		log: dir.log, inbox: make(chan item, inboxSize), stopAsk: make(chan struct{}), done: make(chan struct{}),
 	}
+	n.life, n.die = context.WithCancel(context.Background())
 	n.writer, n.listeners = newWriter(n), newListeners(n)
 	if n.loop, err = newLoop(n, dir.stored); err != nil {
+		n.die()
 		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Dir, err), dir.log.Close())
 	}
 	n.wg.Go(n.writer.run)
@@ -126,6 +130,7 @@ func (n *Node) Stop(ctx context.Context) error {
 
 // end stops what the loop has left running.
 func (n *Node) end() {
+	n.die()
 	n.listeners.stop()
 	n.writer.stop()
 	n.wg.Wait()

@@ -11,41 +11,52 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// preVoteVersion is the first version of Vote that tells a pre-vote from a
-// vote. In older ones the field would be left out without a word, and the peer
-// would cast its real vote (KIP-996).
-const preVoteVersion = 2
+// needs is the least version at which a request still means what it says. In
+// older ones a field would be left out without a word: the peer would take a
+// pre-vote for a vote (KIP-996), or have a new voter wait for a commit that takes
+// its own fetch (KIP-1186).
+func needs(req kmsg.Request) int16 {
+	switch r := req.(type) {
+	case *kmsg.VoteRequest:
+		if len(r.Topics) == 1 && len(r.Topics[0].Partitions) == 1 && r.Topics[0].Partitions[0].PreVote {
+			return 2
+		}
+	case *kmsg.AddRaftVoterRequest:
+		if !r.AckWhenCommitted {
+			return 1
+		}
+	}
+	return 0
+}
 
 // peers is a Sender over connections of package transport.
 type peers struct {
+	*Dialer
 	pool    *transport.Pool
 	timeout time.Duration
 }
 
 // OverTransport makes a Sender of a pool of connections. It must be a pool of
 // the quorum's own: answers come in order, and a fetch may wait for half a
-// second. A request without answer after timeout fails with its connection.
-func OverTransport(pool *transport.Pool, timeout time.Duration) Sender {
-	return &peers{pool: pool, timeout: timeout}
+// second. The pool connects through the dialer, which so is a witness. A request
+// without answer after timeout fails with its connection.
+func OverTransport(pool *transport.Pool, dialer *Dialer, timeout time.Duration) Sender {
+	return &peers{Dialer: dialer, pool: pool, timeout: timeout}
 }
 
 // Send carries a request to an address.
 func (p *peers) Send(_ kafka.NodeID, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
-	if vote, ok := req.(*kmsg.VoteRequest); ok && isPreVote(vote) {
-		p.sendPreVote(addr, req, done)
+	if least := needs(req); least > 0 {
+		p.sendSince(least, addr, req, done)
 		return
 	}
 	p.send(addr, req, done)
 }
 
-func isPreVote(r *kmsg.VoteRequest) bool {
-	return len(r.Topics) == 1 && len(r.Topics[0].Partitions) == 1 && r.Topics[0].Partitions[0].PreVote
-}
-
-// sendPreVote makes sure first that the peer knows pre-votes.
-func (p *peers) sendPreVote(addr string, req kmsg.Request, done func(kmsg.Response, error)) {
+// sendSince makes sure first that the peer knows the version.
+func (p *peers) sendSince(least int16, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
 	if _, newest, known := p.pool.Get(addr).Versions(req.Key()); known {
-		p.sendIf(newest >= preVoteVersion, addr, req, done)
+		p.sendIf(newest >= least, addr, req, done)
 		return
 	}
 	ask := kmsg.NewPtrApiVersionsRequest()
@@ -56,13 +67,13 @@ func (p *peers) sendPreVote(addr string, req kmsg.Request, done func(kmsg.Respon
 			return
 		}
 		_, newest, _ := p.pool.Get(addr).Versions(req.Key())
-		p.sendIf(newest >= preVoteVersion, addr, req, done)
+		p.sendIf(newest >= least, addr, req, done)
 	})
 }
 
 func (p *peers) sendIf(known bool, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
 	if !known {
-		go done(nil, fmt.Errorf("pre-vote to %s: %w", addr, ErrUnsupportedVersion)) // ends with done
+		go done(nil, fmt.Errorf("%s to %s: %w", kmsg.NameForKey(req.Key()), addr, ErrUnsupportedVersion)) // ends with done
 		return
 	}
 	p.send(addr, req, done)

@@ -18,7 +18,7 @@ type RequestInfo struct {
 
 // Handle answers a request of a peer or, for DescribeQuorum, of anybody: Vote,
 // BeginQuorumEpoch, EndQuorumEpoch, Fetch of the metadata topic, FetchSnapshot,
-// DescribeQuorum. reply is called once, now or later, from any goroutine. The
+// AddRaftVoter, RemoveRaftVoter, UpdateRaftVoter, DescribeQuorum. reply is called once, now or later, from any goroutine. The
 // request may not be used again before that. Handle waits while the inbox is
 // full, at most until ctx ends.
 func (n *Node) Handle(ctx context.Context, from RequestInfo, req kmsg.Request, reply func(kmsg.Response)) {
@@ -80,6 +80,12 @@ func (w translator) receive(req kmsg.Request) (raft.Body, kmsg.Response) {
 		return w.receiveFetch(r)
 	case *kmsg.FetchSnapshotRequest:
 		return w.receiveFetchSnapshot(r)
+	case *kmsg.AddRaftVoterRequest:
+		return w.receiveAddVoter(r)
+	case *kmsg.RemoveRaftVoterRequest:
+		return w.receiveRemoveVoter(r)
+	case *kmsg.UpdateRaftVoterRequest:
+		return w.receiveUpdateVoter(r)
 	}
 	panic(fmt.Sprintf("request %T is not one of the quorum", req))
 }
@@ -97,6 +103,13 @@ func respond(from RequestInfo, req kmsg.Request, body raft.Body, raw []byte) kms
 		return respondFetch(from, req.(*kmsg.FetchRequest), a, raw)
 	case raft.SnapshotAnswer:
 		return respondFetchSnapshot(from, req.(*kmsg.FetchSnapshotRequest), a, raw)
+	case raft.UpdateVoterAnswer:
+		return respondUpdateVoter(from, req.(*kmsg.UpdateRaftVoterRequest), a)
+	case raft.ChangeAnswer:
+		if r, adds := req.(*kmsg.AddRaftVoterRequest); adds {
+			return respondAddVoter(r, a)
+		}
+		return respondRemoveVoter(req.(*kmsg.RemoveRaftVoterRequest), a)
 	}
 	panic(fmt.Sprintf("answer %T is not one of the quorum", body))
 }

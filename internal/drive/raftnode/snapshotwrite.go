@@ -43,7 +43,7 @@ func newSnapshotFile(fsys vfs.FS, dir string, id raft.SnapshotID, lastContained,
 	header.LastContainedLogTimestamp = lastContained
 	err = addControl(b, nowMs, batch.SnapshotHeader, header)
 	if err == nil && level > 0 {
-		err = addQuorumShape(b, nowMs, level, set)
+		err = addQuorumShape(b, nowMs, &level, set)
 	}
 	if err == nil {
 		err = w.write(b)

@@ -1,0 +1,86 @@
+package raft
+
+import (
+	"slices"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
+
+// longerLog is the round that a voter with a longer log must start (B6). Of two
+// voters that are left, the one whose log is shorter may ask again and again and
+// be refused each time, while the other, which would win, waits out its timer:
+//
+//  1. A leads, B and C follow; B has a record that C lacks. A dies.
+//  2. B asks; C, which still takes A to be alive, refuses. B's round is lost.
+//  3. C asks; B refuses, for C's log is shorter. B could win now, and C grants,
+//     but B's next turn is a fetch timeout away.
+//
+// So B starts a round at once: at most one for each epoch and asker, not before
+// roundPause after its last one, and only after a fetch to every address that it
+// knows, in case somebody leads.
+type longerLog struct {
+	lost    bool          // our last round was lost and nothing was fetched since
+	ended   kafka.Instant // when
+	epoch   kafka.Epoch   // of askers
+	askers  []kafka.NodeID
+	due     kafka.Instant  // when the round begins; Never: none is wanted
+	began   bool           // there has been such a round in this epoch
+	fetched []kafka.NodeID // who was sent a fetch since
+}
+
+// roundPause lies between two rounds of a voter.
+const roundPause = 50 * time.Millisecond
+
+var noLongerLog = longerLog{due: kafka.Never, epoch: kafka.NoEpoch}
+
+// roundLost notes the end of a round that brought nothing.
+func (g *longerLog) roundLost(now kafka.Instant) { g.lost, g.ended, g.due = true, now, kafka.Never }
+
+// settled ends it all: somebody leads.
+func (g *longerLog) settled() { g.lost, g.due = false, kafka.Never }
+
+// refused notes that an asker got no pre-vote only because its log is shorter.
+func (g *longerLog) refused(c *Core, asker kafka.NodeID) {
+	if g.epoch != c.election.Epoch {
+		g.epoch, g.askers, g.began = c.election.Epoch, g.askers[:0], false
+	}
+	if !g.lost || !mayStand(c) || slices.Contains(g.askers, asker) {
+		return
+	}
+	g.askers = append(g.askers, asker)
+	g.due = max(c.now, g.ended.Add(roundPause))
+	c.trace("shorter log asks", asker)
+}
+
+// asks notes that a fetch leaves.
+func (g *longerLog) asks(to kafka.NodeID) {
+	if g.began && !slices.Contains(g.fetched, to) {
+		g.fetched = append(g.fetched, to)
+	}
+}
+
+// begins tells whether the round begins now; known is the leader we follow, or
+// NoNode.
+func (g *longerLog) begins(c *Core, known kafka.NodeID) bool {
+	if c.now < g.due || g.epoch != c.election.Epoch || !mayStand(c) {
+		return false
+	}
+	if g.began {
+		unasked := func(b bootstrapAddress) bool { return !slices.Contains(g.fetched, b.id) }
+		if slices.ContainsFunc(bootstraps(c), unasked) || known >= 0 && !slices.Contains(g.fetched, known) {
+			return false
+		}
+	}
+	g.due, g.began, g.fetched = kafka.Never, true, g.fetched[:0]
+	return true
+}
+
+// next is when the round is due; a time that has passed waits for a fetch, which
+// has its own time.
+func (g *longerLog) next(now kafka.Instant) kafka.Instant {
+	if g.due <= now {
+		return kafka.Never
+	}
+	return g.due
+}
