@@ -135,7 +135,7 @@ t      1          1       0      1         1
 	}
 	someDir := "MtM8IH77SCCCRAK4-Wn1cQ"
 	no("change of the voters: UNSUPPORTED_VERSION: the voters are static: kraft.version is 0", "metadata-quorum", "remove-controller", "-i", "1", "-d", someDir)
-	no(`--controller-directory-id "x"`, "metadata-quorum", "remove-controller", "-i", "1", "-d", "x")
+	no(`--controller-directory-id "x": "x" is not an id: want 22 characters of URL-safe base64`, "metadata-quorum", "remove-controller", "-i", "1", "-d", "x")
 	f("DRY RUN: not removed: KRaft controller 1 with directory id "+someDir+"\n", "", "metadata-quorum", "remove-controller", "-i", "1", "-d", someDir, "--dry-run")
 	dirs := succeeds(t, "", "log-dirs", "--topic-list", "t", "-b", at)
 	if !strings.Contains(dirs, "online") || !strings.Contains(dirs, "t-1") || strings.Contains(dirs, "__consumer_offsets") {
