@@ -22,13 +22,3 @@ func (c *Census) Add(o Census) {
 	}
 	c.Offsets += o.Offsets
 }
-
-// Census counts the groups of the classic protocol. It looks at each of them.
-func (s *Shard) Census() Census {
-	var c Census
-	for _, g := range s.groups { // counting: any order will do
-		c.States[g.state]++
-		c.Offsets += len(g.offsets)
-	}
-	return c
-}

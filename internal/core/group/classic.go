@@ -2,15 +2,14 @@ package group
 
 import (
 	"slices"
-	"time"
 
-	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
 // classic is a group of the classic protocol, or the offsets of consumers that
 // use no group at all ("simple": no protocol type, always Empty).
 type classic struct {
+	desk         *desk
 	id           string
 	state        State
 	previous     State // the state before this one
@@ -18,245 +17,79 @@ type classic struct {
 	generation   int32
 	protocolType string // "" until a first member came
 	protocol     string // chosen for this generation; "" in none
-	leader       string // a member's id; "" exactly when there are no members
-	members      []*member
-	byID         map[string]*member
-	static       map[string]*member // by instance id
-	pending      map[string]*pendingMember
-	// votes counts how many members support a protocol.
-	votes map[string]int
-	// joining is the number of members with a parked Join.
-	joining int
-	// unsynced is the number of members that have not sent their Sync in this
-	// generation.
-	unsynced int
-	// grew tells that members came since the initial delay was last set.
-	grew bool
-	// extendable is how much longer the initial delay may still become.
-	extendable time.Duration
-	delay      time.Duration // the initial delay that is running; 0: none
+
+	roster  roster
+	door    admission
+	forming rebalance
 
 	// subscribed are the topics that the members of this generation consume;
 	// nil when they cannot be told from their metadata.
 	subscribed map[string]struct{}
-
-	offsets map[kafka.TopicPartition]*offset
-
-	joinTimer, syncTimer timer
+	offsets    offsets
 	// persisted tells that a record of the group is in the log or on its way.
 	persisted bool
 }
 
-// member is a client in a group.
-type member struct {
-	id, instance         string
-	clientID, clientHost string
-	sessionTimeout       time.Duration
-	rebalanceTimeout     time.Duration
-	protocols            []Protocol
-	assignment           []byte
-
-	// fresh is a member that has not completed a join: it does not know its
-	// id yet unless it brought one, and may be gone without a trace.
-	fresh bool
-	// unsynced is set between the end of a join and the member's Sync.
-	unsynced bool
-	join     *Join // parked
-	sync     *Sync // parked
-
-	// expires is when the session ends. Invariant: while the member is in the
-	// group the session timer is set no later than this, or the member waits
-	// in join or sync, which holds its session open.
-	expires kafka.Instant
-	session timer
+// newClassic makes an empty group.
+func newClassic(d *desk, id string) *classic {
+	g := &classic{desk: d, id: id, changed: d.now.UnixMilli}
+	g.door.g = g
+	g.forming.g = g
+	g.forming.joinTimer.fire = g.forming.joinTimeout
+	g.forming.syncTimer.fire = g.forming.syncTimeout
+	return g
 }
 
-// pendingMember is an id that was handed out and has not joined (KIP-394).
-type pendingMember struct {
-	session timer
-}
-
-func (m *member) static() bool { return m.instance != "" }
-
-// metadata is what the member says for a protocol.
-func (m *member) metadata(protocol string) []byte {
-	for _, p := range m.protocols {
-		if p.Name == protocol {
-			return p.Metadata
-		}
+// add takes a member in; its session is the group's to end.
+func (g *classic) add(m *member, protocolType string) {
+	if len(g.roster.members) == 0 {
+		g.protocolType = protocolType
 	}
-	return nil
+	m.session.fire = func() { g.sessionTimeout(m) }
+	g.roster.add(m)
+}
+
+// stopTimers lets nothing come of the group any more.
+func (g *classic) stopTimers() {
+	g.forming.stop()
+	for _, m := range g.roster.members {
+		g.desk.timers.stop(&m.session.timer)
+	}
+	g.door.takeBackAll()
 }
 
 // enter moves the group to a state.
-func (g *classic) enter(state State, now Time) {
-	g.previous, g.state, g.changed = g.state, state, now.UnixMilli
+func (g *classic) enter(state State) {
+	g.previous, g.state, g.changed = g.state, state, g.desk.now.UnixMilli
 }
 
 // is tells whether the group is in one of the states.
 func (g *classic) is(states ...State) bool { return slices.Contains(states, g.state) }
-
-// check is what every request of a member has to pass (KIP-345 for the
-// instance id).
-func (g *classic) check(memberID, instanceID string) kerr.Code {
-	if instanceID != "" {
-		switch m := g.static[instanceID]; {
-		case m == nil:
-			return kerr.UnknownMemberId
-		case m.id != memberID:
-			return kerr.FencedInstanceId
-		}
-	}
-	if g.byID[memberID] == nil {
-		return kerr.UnknownMemberId
-	}
-	return kerr.None
-}
 
 // supports tells whether a member with these protocols can be in the group.
 func (g *classic) supports(protocolType string, protocols []Protocol) bool {
 	if g.state == Empty {
 		return protocolType != "" && len(protocols) > 0
 	}
-	if protocolType != g.protocolType {
-		return false
-	}
-	return slices.ContainsFunc(protocols, func(p Protocol) bool { return g.votes[p.Name] == len(g.members) })
+	return protocolType == g.protocolType && g.roster.agrees(protocols)
 }
 
-// add takes a member in.
-func (g *classic) add(m *member, protocolType string) {
-	if len(g.members) == 0 {
-		g.protocolType = protocolType
-		g.leader = m.id
+// checkGeneration is what a request of a member in a generation has to pass. The
+// group may be nil: not there.
+func (g *classic) checkGeneration(r *Member) kerr.Code {
+	switch {
+	case g == nil:
+		return kerr.UnknownMemberId
+	case g.state == Dead:
+		return kerr.CoordinatorNotAvailable
 	}
-	if g.byID == nil {
-		g.byID = make(map[string]*member)
-		g.votes = make(map[string]int)
+	if err := g.roster.check(r.MemberID, r.InstanceID); err != kerr.None {
+		return err
 	}
-	g.members = append(g.members, m)
-	g.byID[m.id] = m
-	g.count(m, 1)
-	if m.static() {
-		if g.static == nil {
-			g.static = make(map[string]*member)
-		}
-		g.static[m.instance] = m
+	if r.Generation != g.generation {
+		return kerr.IllegalGeneration
 	}
-}
-
-// drop takes a member out; the first of the others becomes leader when the
-// leader goes. Its timer and parked requests are the caller's to end.
-func (g *classic) drop(m *member) {
-	g.count(m, -1)
-	g.members = slices.DeleteFunc(g.members, func(x *member) bool { return x == m })
-	delete(g.byID, m.id)
-	if m.static() && g.static[m.instance] == m {
-		delete(g.static, m.instance)
-	}
-	g.setSynced(m)
-	if g.leader == m.id {
-		g.leader = ""
-		if len(g.members) > 0 {
-			g.leader = g.members[0].id
-		}
-	}
-}
-
-// rename gives a static member another id.
-func (g *classic) rename(m *member, id string) {
-	delete(g.byID, m.id)
-	if g.leader == m.id {
-		g.leader = id
-	}
-	m.id = id
-	g.byID[id] = m
-}
-
-// support replaces what a member supports.
-func (g *classic) support(m *member, protocols []Protocol) {
-	g.count(m, -1)
-	m.protocols = protocols
-	g.count(m, 1)
-}
-
-func (g *classic) count(m *member, by int) {
-	for _, p := range m.protocols {
-		if n := g.votes[p.Name] + by; n != 0 {
-			g.votes[p.Name] = n
-		} else {
-			delete(g.votes, p.Name)
-		}
-	}
-}
-
-func (g *classic) setSynced(m *member) {
-	if m.unsynced {
-		m.unsynced = false
-		g.unsynced--
-	}
-}
-
-// choose elects the protocol of a generation: every member votes for the first
-// of its protocols that all of them support. Of equally many votes the first
-// member's choice wins.
-func (g *classic) choose() string {
-	ballot := make(map[string]int, 1)
-	best := ""
-	for _, m := range g.members {
-		for _, p := range m.protocols {
-			if g.votes[p.Name] == len(g.members) {
-				ballot[p.Name]++
-				break
-			}
-		}
-	}
-	for _, m := range g.members { // in the order of members, for the tie
-		for _, p := range m.protocols {
-			if ballot[p.Name] > ballot[best] {
-				best = p.Name
-			}
-		}
-	}
-	return best
-}
-
-// rebalanceTimeout is how long the slowest member may take to join.
-func (g *classic) rebalanceTimeout() time.Duration {
-	var longest time.Duration
-	for _, m := range g.members {
-		longest = max(longest, m.rebalanceTimeout)
-	}
-	return longest
-}
-
-// allJoined tells that nobody is missing for the next generation.
-func (g *classic) allJoined() bool {
-	return g.joining == len(g.members) && len(g.pending) == 0
-}
-
-// electJoined keeps the leader if it has rejoined, else takes the first member
-// that has. It is false when there is none.
-func (g *classic) electJoined() bool {
-	if m := g.byID[g.leader]; m != nil && m.join != nil {
-		return true
-	}
-	for _, m := range g.members {
-		if m.join != nil {
-			g.leader = m.id
-			return true
-		}
-	}
-	return false
-}
-
-// view is what the leader of the group is told about its members.
-func (g *classic) view() []JoinMember {
-	list := make([]JoinMember, len(g.members))
-	for i, m := range g.members {
-		list[i] = JoinMember{ID: m.id, InstanceID: m.instance, Metadata: m.metadata(g.protocol)}
-	}
-	return list
+	return kerr.None
 }
 
 // listens tells whether a member consumes the topic, as far as that is known.
@@ -268,14 +101,65 @@ func (g *classic) listens(topic string) bool {
 // resubscribe learns from the members' metadata what the group consumes.
 func (g *classic) resubscribe() {
 	g.subscribed = nil
-	if g.protocolType != consumerProtocolType || g.protocol == "" || len(g.members) == 0 {
+	if g.protocolType != consumerProtocolType || g.protocol == "" || len(g.roster.members) == 0 {
 		return
 	}
 	topics := make(map[string]struct{})
-	for _, m := range g.members {
+	for _, m := range g.roster.members {
 		if !subscribedTopics(m.metadata(g.protocol), topics) {
 			return
 		}
 	}
 	g.subscribed = topics
+}
+
+// persist appends the group as it is; u waits for the record.
+func (g *classic) persist(u unit) {
+	g.persistWith(u, func(m *member) []byte { return m.assignment })
+}
+
+// persistWith appends the group with assignments that are not the members' yet.
+func (g *classic) persistWith(u unit, assigned func(*member) []byte) {
+	g.persisted = true
+	g.desk.open(u)
+	g.desk.journal.group(g, assigned)
+}
+
+// unpark answers a member's parked join with an error. One who is told that its
+// id is unknown is not given the id.
+func (g *classic) unpark(m *member, err kerr.Code) {
+	if r := g.roster.unpark(m); r != nil {
+		if r.MemberID = m.id; err == kerr.UnknownMemberId {
+			r.MemberID = ""
+		}
+		g.desk.refuseJoin(r, err)
+	}
+}
+
+// answerJoin answers with the current generation.
+func (g *classic) answerJoin(m *member, r *Join) {
+	r.Reply = JoinReply{
+		Generation: g.generation, ProtocolType: g.protocolType, Protocol: g.protocol,
+		Leader: g.roster.leader, MemberID: m.id,
+	}
+	if g.roster.leader == m.id {
+		r.Reply.Members = g.roster.view(g.protocol)
+	}
+	g.desk.answer(r, kerr.None)
+}
+
+// lose takes a member out of the group and ends what it waits for.
+func (g *classic) lose(m *member) {
+	g.desk.timers.stop(&m.session.timer)
+	g.unpark(m, kerr.UnknownMemberId)
+	m.refuseSync(g.desk, kerr.UnknownMemberId)
+	g.roster.drop(m)
+}
+
+// resign tells all who wait that they wait in the wrong place.
+func (g *classic) resign() {
+	for _, m := range g.roster.members {
+		g.unpark(m, kerr.NotCoordinator)
+		m.refuseSync(g.desk, kerr.NotCoordinator)
+	}
 }

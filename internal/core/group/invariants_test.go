@@ -78,8 +78,8 @@ func (w *world) instance(rt *rapid.T) string {
 // member names somebody who mostly is in the group's current generation.
 func (w *world) member(rt *rapid.T, group string) Member {
 	m := Member{MemberID: rapid.SampledFrom(w.ids).Draw(rt, "member"), Generation: w.highest[group]}
-	if g := w.shard.groups[group]; g != nil && len(g.members) > 0 && rapid.IntRange(0, 9).Draw(rt, "insider") > 1 {
-		x := g.members[rapid.IntRange(0, len(g.members)-1).Draw(rt, "which")]
+	if g := w.shard.groups.groups[group]; g != nil && len(g.roster.members) > 0 && rapid.IntRange(0, 9).Draw(rt, "insider") > 1 {
+		x := g.roster.members[rapid.IntRange(0, len(g.roster.members)-1).Draw(rt, "which")]
 		m.MemberID, m.InstanceID = x.id, x.instance
 	}
 	if rapid.IntRange(0, 9).Draw(rt, "lag") == 0 {
@@ -107,8 +107,8 @@ func (w *world) randomJoin(rt *rapid.T) *Join {
 func (w *world) randomSync(rt *rapid.T) *Sync {
 	name := w.group(rt)
 	s := &Sync{Call: Call{Group: name}, Member: w.member(rt, name)}
-	if g := w.shard.groups[name]; g != nil && g.leader == s.MemberID {
-		for _, m := range g.members {
+	if g := w.shard.groups.groups[name]; g != nil && g.roster.leader == s.MemberID {
+		for _, m := range g.roster.members {
 			s.Assignments = append(s.Assignments, Assignment{MemberID: m.id, Bytes: []byte("for " + m.id)})
 		}
 	}
@@ -143,18 +143,18 @@ func (w *world) submit(r Request) {
 // check is called after every step.
 func (w *world) check(rt *rapid.T) {
 	w.collect(rt)
-	for _, id := range w.shard.ids() {
-		if fault := inconsistency(w.shard.groups[id]); fault != "" {
+	for _, id := range w.shard.groups.ids() {
+		if fault := inconsistency(w.shard.groups.groups[id]); fault != "" {
 			rt.Fatalf("group %s: %s", id, fault)
 		}
-		g := w.shard.groups[id]
+		g := w.shard.groups.groups[id]
 		if g.generation < w.highest[id] {
 			rt.Fatalf("group %s went from generation %d to %d", id, w.highest[id], g.generation)
 		}
 		w.highest[id] = g.generation
 	}
 	for _, id := range worldGroups {
-		if w.shard.groups[id] == nil {
+		if w.shard.groups.groups[id] == nil {
 			delete(w.highest, id)
 		}
 	}
@@ -189,7 +189,7 @@ func (w *world) checkJoin(rt *rapid.T, j *Join) {
 // inconsistency tells what is wrong with a group, or "".
 func inconsistency(g *classic) string {
 	joining, unsynced, votes := 0, 0, map[string]int{}
-	for _, m := range g.members {
+	for _, m := range g.roster.members {
 		if m.join != nil {
 			joining++
 		}
@@ -200,32 +200,32 @@ func inconsistency(g *classic) string {
 			votes[p.Name]++
 		}
 		switch {
-		case g.byID[m.id] != m:
+		case g.roster.byID[m.id] != m:
 			return fmt.Sprintf("member %s is not found by its id", m.id)
-		case m.static() && g.static[m.instance] != m:
+		case m.static() && g.roster.static[m.instance] != m:
 			return fmt.Sprintf("member %s is not found by its instance %s", m.id, m.instance)
 		case m.sync != nil && g.state != CompletingRebalance:
 			return fmt.Sprintf("member %s waits in sync in %v", m.id, g.state)
 		case m.session.pos == 0 && m.join == nil && m.sync == nil:
 			return fmt.Sprintf("nothing ends the session of member %s", m.id)
-		case m.session.pos != 0 && m.session.at > m.expires:
+		case m.session.pos != 0 && m.session.at > m.session.expires:
 			return fmt.Sprintf("the session of member %s ends too late", m.id)
 		}
 	}
 	switch {
-	case joining != g.joining || unsynced != g.unsynced && g.is(CompletingRebalance, Stable):
-		return fmt.Sprintf("counts %d joining and %d unsynced, are %d and %d", g.joining, g.unsynced, joining, unsynced)
-	case len(g.byID) != len(g.members) || len(g.static) > len(g.members):
+	case joining != g.roster.joining || unsynced != g.roster.unsynced && g.is(CompletingRebalance, Stable):
+		return fmt.Sprintf("counts %d joining and %d unsynced, are %d and %d", g.roster.joining, g.roster.unsynced, joining, unsynced)
+	case len(g.roster.byID) != len(g.roster.members) || len(g.roster.static) > len(g.roster.members):
 		return "indexes hold somebody who left"
-	case !maps.Equal(votes, g.votes) && len(votes)+len(g.votes) > 0:
-		return fmt.Sprintf("votes are %v, counted %v", votes, g.votes)
-	case (g.leader == "") != (len(g.members) == 0) || g.leader != "" && g.byID[g.leader] == nil:
-		return fmt.Sprintf("leader %q of %d members", g.leader, len(g.members))
-	case g.is(Empty, Dead) && len(g.members) > 0:
+	case !maps.Equal(votes, g.roster.votes) && len(votes)+len(g.roster.votes) > 0:
+		return fmt.Sprintf("votes are %v, counted %v", votes, g.roster.votes)
+	case (g.roster.leader == "") != (len(g.roster.members) == 0) || g.roster.leader != "" && g.roster.byID[g.roster.leader] == nil:
+		return fmt.Sprintf("leader %q of %d members", g.roster.leader, len(g.roster.members))
+	case g.is(Empty, Dead) && len(g.roster.members) > 0:
 		return "an empty group has members"
-	case g.is(CompletingRebalance, Stable) && (len(g.members) == 0 || g.votes[g.protocol] != len(g.members)):
-		return fmt.Sprintf("protocol %q does not suit all of %d members", g.protocol, len(g.members))
-	case g.state == PreparingRebalance && g.joinTimer.pos == 0:
+	case g.is(CompletingRebalance, Stable) && (len(g.roster.members) == 0 || g.roster.votes[g.protocol] != len(g.roster.members)):
+		return fmt.Sprintf("protocol %q does not suit all of %d members", g.protocol, len(g.roster.members))
+	case g.state == PreparingRebalance && g.forming.joinTimer.pos == 0:
 		return "nothing ends the rebalance"
 	}
 	return ""
@@ -243,18 +243,18 @@ func (w *world) compareWithReload(rt *rapid.T) {
 		}
 	}
 	for _, id := range worldGroups {
-		a, b := w.shard.groups[id], other.groups[id]
+		a, b := w.shard.groups.groups[id], other.groups.groups[id]
 		if x, y := offsetsOf(a), offsetsOf(b); !maps.Equal(x, y) {
 			rt.Fatalf("group %s has offsets %v, in the log %v", id, x, y)
 		}
 		if a == nil || a.state != Stable {
 			continue
 		}
-		if b == nil || b.state != Stable || b.generation != a.generation || b.leader != a.leader || len(b.members) < len(a.members) {
+		if b == nil || b.state != Stable || b.generation != a.generation || b.roster.leader != a.roster.leader || len(b.roster.members) < len(a.roster.members) {
 			rt.Fatalf("group %s in generation %d is not in the log", id, a.generation)
 		}
-		for _, m := range a.members {
-			if x := b.byID[m.id]; x == nil || string(x.assignment) != string(m.assignment) || x.instance != m.instance {
+		for _, m := range a.roster.members {
+			if x := b.roster.byID[m.id]; x == nil || string(x.assignment) != string(m.assignment) || x.instance != m.instance {
 				rt.Fatalf("assignment of %s in group %s is not in the log", m.id, id)
 			}
 		}

@@ -2,107 +2,130 @@ package group
 
 import (
 	"slices"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
-// rebalance starts a new generation, or goes on with the one being formed.
-func (s *Shard) rebalance(g *classic) {
-	if g.is(Empty, CompletingRebalance, Stable) {
-		s.prepareRebalance(g)
-		return
-	}
-	s.completeIfAllJoined(g)
+// rebalance forms the next generation of a group: it waits for members to join
+// and, once the generation has begun, for them to ask for their assignment.
+type rebalance struct {
+	g         *classic
+	joinTimer timer // ends the wait for joins
+	syncTimer timer // ends the wait for syncs
+	// grew tells that members came since the initial delay was last set.
+	grew bool
+	// extendable is how much longer the initial delay may still become.
+	extendable time.Duration
+	delay      time.Duration // the initial delay that is running; 0: none
 }
 
-// prepareRebalance makes the group wait for its members to join. A group that
-// was empty waits a while for others to come, since clients tend to be started
-// together and each newcomer would cost a rebalance.
-func (s *Shard) prepareRebalance(g *classic) {
-	if g.state == CompletingRebalance {
-		s.cancelSyncs(g, kerr.RebalanceInProgress)
+// want starts a new generation, or goes on with the one being formed.
+func (r *rebalance) want() {
+	if r.g.is(Empty, CompletingRebalance, Stable) {
+		r.prepare()
+		return
 	}
-	s.timers.stop(&g.syncTimer)
+	r.completeIfAllJoined()
+}
+
+// prepare makes the group wait for its members to join. A group that was empty
+// waits a while for others to come, since clients tend to be started together
+// and each newcomer would cost a rebalance.
+func (r *rebalance) prepare() {
+	g := r.g
+	if g.state == CompletingRebalance {
+		g.cancelSyncs(kerr.RebalanceInProgress)
+	}
+	g.desk.timers.stop(&r.syncTimer)
 	first := g.state == Empty
-	g.enter(PreparingRebalance, s.now)
+	g.enter(PreparingRebalance)
 	switch {
 	case first:
-		g.delay = max(s.cfg.InitialRebalanceDelay, 0)
-		g.extendable = max(g.rebalanceTimeout()-g.delay, 0)
-		s.timers.set(&g.joinTimer, s.now.At.Add(g.delay))
-	case g.allJoined():
-		s.completeJoin(g)
+		r.delay = max(g.desk.cfg.InitialRebalanceDelay, 0)
+		r.extendable = max(g.roster.rebalanceTimeout()-r.delay, 0)
+		g.desk.after(r.delay, &r.joinTimer)
+	case r.allJoined():
+		r.complete()
 	default:
-		s.timers.set(&g.joinTimer, s.now.At.Add(g.rebalanceTimeout()))
+		g.desk.after(g.roster.rebalanceTimeout(), &r.joinTimer)
 	}
 }
 
 // joinTimeout ends the wait for members, or prolongs the initial delay when
 // more of them have come meanwhile.
-func (s *Shard) joinTimeout(g *classic) {
-	if g.previous == Empty && g.delay > 0 && g.grew && g.extendable > 0 {
-		g.grew = false
-		next := min(s.cfg.InitialRebalanceDelay, g.extendable)
-		g.extendable = max(g.extendable-g.delay, 0)
-		g.delay = next
-		s.timers.set(&g.joinTimer, s.now.At.Add(next))
+func (r *rebalance) joinTimeout() {
+	if r.g.previous == Empty && r.delay > 0 && r.grew && r.extendable > 0 {
+		r.grew = false
+		next := min(r.g.desk.cfg.InitialRebalanceDelay, r.extendable)
+		r.extendable = max(r.extendable-r.delay, 0)
+		r.delay = next
+		r.g.desk.after(next, &r.joinTimer)
 		return
 	}
-	s.completeJoin(g)
+	r.complete()
+}
+
+// allJoined tells that nobody is missing for the next generation.
+func (r *rebalance) allJoined() bool {
+	return r.g.roster.joining == len(r.g.roster.members) && len(r.g.door.pending) == 0
 }
 
 // completeIfAllJoined ends the wait early. The initial delay is not cut short.
-func (s *Shard) completeIfAllJoined(g *classic) {
-	if g.state == PreparingRebalance && g.previous != Empty && g.allJoined() {
-		s.completeJoin(g)
+func (r *rebalance) completeIfAllJoined() {
+	if r.g.state == PreparingRebalance && r.g.previous != Empty && r.allJoined() {
+		r.complete()
 	}
 }
 
-// completeJoin begins the next generation with those who have joined. Dynamic
+// complete begins the next generation with those who have joined. Dynamic
 // members who have not are out; static ones stay until their session ends.
-func (s *Shard) completeJoin(g *classic) {
-	s.timers.stop(&g.joinTimer)
-	g.delay, g.grew = 0, false
-	for _, m := range slices.Clone(g.members) {
+func (r *rebalance) complete() {
+	g := r.g
+	g.desk.timers.stop(&r.joinTimer)
+	r.delay, r.grew = 0, false
+	for _, m := range slices.Clone(g.roster.members) {
 		if m.join == nil && !m.static() {
-			s.drop(g, m)
+			g.lose(m)
 		}
 	}
-	if len(g.members) > 0 && !g.electJoined() {
+	if len(g.roster.members) > 0 && !g.roster.electJoined() {
 		// Only static members are left and none is back: wait for the first
 		// to come, or for their sessions to end.
-		s.timers.set(&g.joinTimer, s.now.At.Add(g.rebalanceTimeout()))
+		g.desk.after(g.roster.rebalanceTimeout(), &r.joinTimer)
 		return
 	}
-	s.beginGeneration(g)
+	g.generation++
+	if len(g.roster.members) == 0 {
+		r.beginEmpty()
+		return
+	}
+	r.begin()
 }
 
-// beginGeneration tells all who joined about the new generation.
-func (s *Shard) beginGeneration(g *classic) {
-	g.generation++
-	if len(g.members) == 0 {
-		g.protocol = ""
-		g.resubscribe()
-		g.enter(Empty, s.now)
-		s.persist(emptyUnit{}, g)
-		return
-	}
-	g.protocol = g.choose()
+// begin tells all who joined about the new generation.
+func (r *rebalance) begin() {
+	g := r.g
+	g.protocol = g.roster.choose()
 	g.resubscribe()
-	g.enter(CompletingRebalance, s.now)
-	g.unsynced = 0
-	for _, m := range g.members {
+	g.enter(CompletingRebalance)
+	for _, m := range g.roster.members {
 		m.fresh = false
-		m.unsynced = true
-		g.unsynced++
-		if r := m.join; r != nil {
-			m.join = nil
-			g.joining--
-			s.answerJoin(g, m, r)
+		g.roster.owe(m)
+		if j := g.roster.unpark(m); j != nil {
+			g.answerJoin(m, j)
 		}
-		s.expect(m, m.sessionTimeout)
+		m.heard(g.desk)
 	}
-	s.timers.set(&g.syncTimer, s.now.At.Add(g.rebalanceTimeout()))
+	g.desk.after(g.roster.rebalanceTimeout(), &r.syncTimer)
+}
+
+// beginEmpty begins a generation that has no members.
+func (r *rebalance) beginEmpty() {
+	r.g.protocol = ""
+	r.g.resubscribe()
+	r.g.enter(Empty)
+	r.g.persist(emptyUnit{})
 }
 
 // emptyUnit is the record of a group that its last member left. Nobody waits
@@ -110,35 +133,34 @@ func (s *Shard) beginGeneration(g *classic) {
 // its members time out.
 type emptyUnit struct{}
 
-func (emptyUnit) committed(*Shard)         {}
-func (emptyUnit) failed(*Shard, kerr.Code) {}
-func (emptyUnit) late(*Shard, kerr.Code)   {}
+func (emptyUnit) committed()       {}
+func (emptyUnit) failed(kerr.Code) {}
+func (emptyUnit) late(kerr.Code)   {}
 
 // syncTimeout removes the members that joined and then did not ask for their
 // assignment.
-func (s *Shard) syncTimeout(g *classic) {
-	if !g.is(CompletingRebalance, Stable) || g.unsynced == 0 {
+func (r *rebalance) syncTimeout() {
+	g := r.g
+	if !g.is(CompletingRebalance, Stable) || g.roster.unsynced == 0 {
 		return
 	}
-	for _, m := range slices.Clone(g.members) {
+	for _, m := range slices.Clone(g.roster.members) {
 		if m.unsynced {
-			s.drop(g, m)
+			g.lose(m)
 		}
 	}
-	s.prepareRebalance(g)
-}
-
-// drop takes a member out of its group and ends what it waits for.
-func (s *Shard) drop(g *classic, m *member) {
-	s.timers.stop(&m.session)
-	s.unpark(g, m, kerr.UnknownMemberId)
-	s.unparkSync(m, kerr.UnknownMemberId)
-	g.drop(m)
+	r.prepare()
 }
 
 // afterLoss lets the group react to the loss of a member.
-func (s *Shard) afterLoss(g *classic) {
-	if g.is(Stable, CompletingRebalance, PreparingRebalance) {
-		s.rebalance(g)
+func (r *rebalance) afterLoss() {
+	if r.g.is(Stable, CompletingRebalance, PreparingRebalance) {
+		r.want()
 	}
+}
+
+// stop forms nothing any more.
+func (r *rebalance) stop() {
+	r.g.desk.timers.stop(&r.joinTimer)
+	r.g.desk.timers.stop(&r.syncTimer)
 }

@@ -38,13 +38,13 @@ func TestMemberID(t *testing.T) {
 	form := regexp.MustCompile(`^app-[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
 	seen := map[string]bool{}
 	for range 100 {
-		id := newMemberID(b.shard.rng, "app", "")
+		id := newMemberID(b.shard.desk.rng, "app", "")
 		if !form.MatchString(id) || seen[id] {
 			t.Fatalf("%q is no new member id", id)
 		}
 		seen[id] = true
 	}
-	if id := newMemberID(b.shard.rng, "app", "pod-1"); id[:6] != "pod-1-" {
+	if id := newMemberID(b.shard.desk.rng, "app", "pod-1"); id[:6] != "pod-1-" {
 		t.Errorf("the id of a static member is %q", id)
 	}
 }
@@ -466,7 +466,7 @@ func FuzzReplay(f *testing.F) {
 		b.step(Loaded{})
 		b.advance(week)
 		b.step(&List{})
-		for _, id := range b.shard.ids() {
+		for _, id := range b.shard.groups.ids() {
 			b.step(&Describe{Call: Call{Group: id}})
 			b.step(&Delete{Call{Group: id}})
 		}

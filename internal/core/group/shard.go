@@ -1,65 +1,35 @@
 package group
 
-import (
-	"math/rand/v2"
-
-	"github.com/ottla/ottla/internal/base/kafka"
-	"github.com/ottla/ottla/internal/base/kerr"
-	"github.com/ottla/ottla/internal/base/metarec"
-)
+import "github.com/ottla/ottla/internal/base/kerr"
 
 // Shard is the coordinator's state for one partition of __consumer_offsets.
 // It is fed by Replay until Loaded, and by Step from then on. It is not safe
 // for concurrent use.
 type Shard struct {
-	cfg    Config
-	rng    *rand.Rand
-	groups map[string]*classic
-	// foreign are ids of groups of other kinds, from records that another
-	// node wrote. Kafka's replay refuses a log that has two kinds of group
-	// under one id, so these ids are not given away.
-	foreign map[string]Type
-	txns    map[kafka.ProducerID][]txnOffset
-
-	now    Time
-	timers timers
-	scan   timer // looks for what has expired; set while there are groups
-	queue  queue
-	arena  []byte // holds the keys and values of out.Append
-	out    Effects
-
-	// What records are written from, so that writing allocates nothing.
-	offsetKey   metarec.OffsetCommitKey
-	offsetValue metarec.OffsetCommitValue
-	groupKey    metarec.GroupMetadataKey
-	groupValue  metarec.GroupMetadataValue
-	spare       []*commitUnit // for the next commits
+	desk   *desk
+	groups directory
+	ledger ledger // commits and fetches
+	eraser eraser // removals and expiry
+	loader loader // what the log says
 }
-
-// keptArena is how many bytes for records a shard keeps from step to step; a
-// large group needs more once in a while.
-const keptArena = 16 << 10
 
 // New makes the empty shard of a partition.
 func New(cfg Config) *Shard {
-	s := &Shard{cfg: cfg, rng: rand.New(cfg.Random)}
-	s.scan.fire = s.expireOffsets
-	s.queue.late.fire = s.answerLate
+	s := &Shard{desk: newDesk(cfg)}
+	s.groups.desk = s.desk
+	s.ledger = ledger{desk: s.desk, groups: &s.groups}
+	s.eraser = eraser{desk: s.desk, groups: &s.groups}
+	s.loader = loader{groups: &s.groups}
+	s.groups.scan.fire = s.eraser.expire
 	return s
 }
 
 // Step takes one event and returns everything that has to happen because of
 // it. The slices of the effects are valid until the next Step.
 func (s *Shard) Step(now Time, ev Event) Effects {
-	s.now = now
-	if s.arena = s.arena[:0]; cap(s.arena) > keptArena {
-		s.arena = nil
-	}
-	clear(s.out.Answered) // do not keep what has been answered alive
-	s.out.Append, s.out.Answered = s.out.Append[:0], s.out.Answered[:0]
+	s.desk.begin(now)
 	s.take(ev)
-	s.out.Deadline = s.timers.next()
-	return s.out
+	return s.desk.effects()
 }
 
 func (s *Shard) take(ev Event) {
@@ -67,9 +37,9 @@ func (s *Shard) take(ev Event) {
 	case *Heartbeat:
 		s.heartbeat(ev)
 	case *CommitOffsets:
-		s.commitOffsets(ev)
+		s.ledger.commit(ev)
 	case *FetchOffsets:
-		s.fetchOffsets(ev)
+		s.ledger.fetch(ev)
 	case *Join:
 		s.join(ev)
 	case *Sync:
@@ -77,33 +47,44 @@ func (s *Shard) take(ev Event) {
 	case *Leave:
 		s.leave(ev)
 	case *DeleteOffsets:
-		s.deleteOffsets(ev)
+		s.eraser.forget(ev)
 	case *Delete:
-		s.delete(ev)
+		s.eraser.deleteGroup(ev)
 	case *Describe:
 		s.describe(ev)
 	case *List:
-		s.list(ev)
+		ev.Groups = s.groups.list()
+		s.desk.answer(ev, kerr.None)
 	case Tick:
-		s.timers.run(s.now.At)
+		s.desk.timers.run(s.desk.now.At)
 	case Committed:
-		s.committed(ev.Through)
+		s.desk.queue.committed(ev.Through)
 	case Failed:
-		s.failed(ev)
+		s.desk.queue.failed(ev)
 	case TopicsDeleted:
-		s.topicsDeleted(ev.Topics)
+		s.eraser.topicsDeleted(ev.Topics)
 	case Loaded:
-		s.loaded()
+		s.loader.loaded()
 	case Resigned:
 		s.resigned()
 	}
 }
 
-// answer finishes a request.
-func (s *Shard) answer(r Request, err kerr.Code) {
-	r.call().Err = err
-	s.out.Answered = append(s.out.Answered, r)
+// resigned answers everything that waits.
+func (s *Shard) resigned() {
+	for _, id := range s.groups.ids() {
+		s.groups.groups[id].resign()
+	}
+	s.desk.queue.abandon(kerr.NotCoordinator)
+	s.desk.timers, s.groups.groups = timers{}, nil
 }
+
+// Topics are the names of all topics that a group has an offset of, committed
+// or about to be, sorted. It looks at each offset.
+func (s *Shard) Topics() []string { return s.groups.topics() }
+
+// Census counts the groups of the classic protocol. It looks at each of them.
+func (s *Shard) Census() Census { return s.groups.census() }
 
 // Refuse fills in a request that never reached a shard, as if a shard had
 // answered it with an error: wrong coordinator, still loading.
@@ -116,31 +97,3 @@ func Refuse(r Request, err kerr.Code) {
 
 // noGeneration stands for a generation that is not known or not given.
 const noGeneration = -1
-
-// newClassic makes an empty group.
-func (s *Shard) newClassic(id string) *classic {
-	g := &classic{id: id, changed: s.now.UnixMilli}
-	g.joinTimer.fire = func() { s.joinTimeout(g) }
-	g.syncTimer.fire = func() { s.syncTimeout(g) }
-	if s.groups == nil {
-		s.groups = make(map[string]*classic)
-	}
-	s.groups[id] = g
-	if s.scan.pos == 0 {
-		s.timers.set(&s.scan, s.now.At.Add(s.cfg.CheckInterval))
-	}
-	return g
-}
-
-// forget drops a group that nothing in the log speaks of any more.
-func (s *Shard) forget(g *classic) {
-	s.timers.stop(&g.joinTimer)
-	s.timers.stop(&g.syncTimer)
-	for _, m := range g.members {
-		s.timers.stop(&m.session)
-	}
-	for _, p := range g.pending { // any order leaves the same timers
-		s.timers.stop(&p.session)
-	}
-	delete(s.groups, g.id)
-}

@@ -9,28 +9,29 @@ import (
 // replaceStatic gives the place of a static member to a client that comes with
 // the same instance id and no member id: the same process after a restart. The
 // old id is fenced at once.
-func (s *Shard) replaceStatic(g *classic, m *member, id string, r *Join) {
+func (a *admission) replaceStatic(m *member, id string, r *Join) {
+	g := a.g
 	before := staticUnit{
-		g: g, m: m, id: m.id, newID: id, request: r, leader: g.leader,
+		g: g, m: m, id: m.id, newID: id, request: r, leader: g.roster.leader,
 		protocols: m.protocols, sessionTimeout: m.sessionTimeout, rebalanceTimeout: m.rebalanceTimeout,
 	}
-	s.unpark(g, m, kerr.FencedInstanceId)
-	s.unparkSync(m, kerr.FencedInstanceId)
-	g.rename(m, id)
+	g.unpark(m, kerr.FencedInstanceId)
+	m.refuseSync(g.desk, kerr.FencedInstanceId)
+	g.roster.rename(m, id)
 	m.clientID, m.clientHost = r.ClientID, r.ClientHost
-	s.update(g, m, r)
-	s.expect(m, m.sessionTimeout)
+	a.update(m, r)
+	m.heard(g.desk)
 	switch {
-	case g.state == Stable && g.choose() == g.protocol:
+	case g.state == Stable && g.roster.choose() == g.protocol:
 		// The next generation would look like this one, so there is no need
 		// for it; but the new id has to survive a change of coordinator.
-		s.persist(&before, g)
+		g.persist(&before)
 	case g.is(Stable, CompletingRebalance):
 		// In CompletingRebalance the leader may already have the old id, and
 		// the new one would get no assignment.
-		s.prepareRebalance(g)
+		g.forming.prepare()
 	default:
-		s.completeIfAllJoined(g)
+		g.forming.completeIfAllJoined()
 	}
 }
 
@@ -47,15 +48,14 @@ type staticUnit struct {
 }
 
 // committed answers the member with the generation that goes on.
-func (u *staticUnit) committed(s *Shard) {
+func (u *staticUnit) committed() {
 	r, m, g := u.request, u.m, u.g
 	if m.join != r {
 		return // a rebalance has answered it, or the member is gone
 	}
-	m.join = nil
-	g.joining--
-	leads := g.leader == m.id
-	s.answerJoin(g, m, r)
+	g.roster.unpark(m)
+	leads := g.roster.leader == m.id
+	g.answerJoin(m, r)
 	switch {
 	case r.CanSkip:
 		r.Reply.SkipAssignment = leads
@@ -68,23 +68,23 @@ func (u *staticUnit) committed(s *Shard) {
 
 // failed puts the old member back. Its process may be gone, then its session
 // ends and it leaves.
-func (u *staticUnit) failed(s *Shard, err kerr.Code) {
+func (u *staticUnit) failed(err kerr.Code) {
 	m, g := u.m, u.g
 	if m.join == u.request {
-		s.unpark(g, m, err)
+		g.unpark(m, err)
 	}
-	if g.byID[u.newID] != m {
+	if g.roster.byID[u.newID] != m {
 		return
 	}
-	g.rename(m, u.id)
-	g.support(m, u.protocols)
+	g.roster.rename(m, u.id)
+	g.roster.support(m, u.protocols)
 	m.sessionTimeout, m.rebalanceTimeout = u.sessionTimeout, u.rebalanceTimeout
-	s.expect(m, m.sessionTimeout)
+	m.heard(g.desk)
 }
 
 // late tells the member to try again; the record may still be committed.
-func (u *staticUnit) late(s *Shard, err kerr.Code) {
+func (u *staticUnit) late(err kerr.Code) {
 	if u.m.join == u.request {
-		s.unpark(u.g, u.m, err)
+		u.g.unpark(u.m, err)
 	}
 }

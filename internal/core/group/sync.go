@@ -1,15 +1,13 @@
 package group
 
-import (
-	"github.com/ottla/ottla/internal/base/kerr"
-)
+import "github.com/ottla/ottla/internal/base/kerr"
 
 // sync hands out assignments. Those of the leader are made durable first;
 // everybody else waits for them.
 func (s *Shard) sync(r *Sync) {
-	g := s.groups[r.Group]
+	g := s.groups.groups[r.Group]
 	if r.Group == "" {
-		s.answer(r, kerr.InvalidGroupId)
+		s.desk.answer(r, kerr.InvalidGroupId)
 		return
 	}
 	err := g.checkGeneration(&r.Member)
@@ -21,66 +19,57 @@ func (s *Shard) sync(r *Sync) {
 		err = kerr.RebalanceInProgress
 	}
 	if err != kerr.None {
-		s.answer(r, err)
+		s.desk.answer(r, err)
 		return
 	}
-	m := g.byID[r.MemberID]
-	s.setSynced(g, m)
-	if g.state == Stable {
-		s.answerSync(g, m, r)
-		return
-	}
-	s.unparkSync(m, kerr.RebalanceInProgress) // sent before, and not waited for any more
-	m.sync = r
-	if g.leader == m.id {
-		s.storeAssignment(g, r)
-	}
+	g.sync(g.roster.byID[r.MemberID], r)
 }
 
 // differs tells whether a client that names a protocol names another one.
 func differs(said *string, is string) bool { return said != nil && *said != is }
 
-func (s *Shard) setSynced(g *classic, m *member) {
-	g.setSynced(m)
-	if g.unsynced == 0 {
-		s.timers.stop(&g.syncTimer)
+// sync takes the Sync of a member in the current generation.
+func (g *classic) sync(m *member, r *Sync) {
+	g.roster.synced(m)
+	if g.roster.unsynced == 0 {
+		g.desk.timers.stop(&g.forming.syncTimer)
+	}
+	if g.state == Stable {
+		g.answerSync(m, r)
+		return
+	}
+	m.refuseSync(g.desk, kerr.RebalanceInProgress) // sent before, and not waited for any more
+	m.sync = r
+	if g.roster.leader == m.id {
+		g.storeAssignment(r)
 	}
 }
 
-func (s *Shard) answerSync(g *classic, m *member, r *Sync) {
+func (g *classic) answerSync(m *member, r *Sync) {
 	r.Reply = SyncReply{ProtocolType: g.protocolType, Protocol: g.protocol, Assignment: m.assignment}
-	s.answer(r, kerr.None)
-}
-
-// unparkSync answers a member's parked sync with an error.
-func (s *Shard) unparkSync(m *member, err kerr.Code) {
-	if r := m.sync; r != nil {
-		m.sync = nil
-		s.answer(r, err)
-	}
+	g.desk.answer(r, kerr.None)
 }
 
 // cancelSyncs forgets assignments that were not made durable, and sends those
 // who wait for them to join again.
-func (s *Shard) cancelSyncs(g *classic, err kerr.Code) {
-	for _, m := range g.members {
+func (g *classic) cancelSyncs(err kerr.Code) {
+	for _, m := range g.roster.members {
 		m.assignment = nil
-		if m.sync != nil {
-			s.unparkSync(m, err)
-			s.expect(m, m.sessionTimeout)
+		if m.refuseSync(g.desk, err) {
+			m.heard(g.desk)
 		}
 	}
 }
 
 // storeAssignment appends the leader's assignment. Members that it leaves out
 // get an empty one.
-func (s *Shard) storeAssignment(g *classic, r *Sync) {
+func (g *classic) storeAssignment(r *Sync) {
 	given := make(map[string][]byte, len(r.Assignments))
 	for _, a := range r.Assignments {
 		given[a.MemberID] = a.Bytes
 	}
 	u := &syncUnit{g: g, generation: g.generation, given: given, leader: r}
-	s.persistWith(u, g, func(m *member) []byte { return given[m.id] })
+	g.persistWith(u, func(m *member) []byte { return given[m.id] })
 }
 
 // syncUnit is the record that makes a generation's assignment durable.
@@ -97,36 +86,36 @@ func (u *syncUnit) stale() bool {
 }
 
 // committed makes the group stable and answers all who wait.
-func (u *syncUnit) committed(s *Shard) {
+func (u *syncUnit) committed() {
 	if u.stale() {
 		return
 	}
-	for _, m := range u.g.members {
+	for _, m := range u.g.roster.members {
 		m.assignment = u.given[m.id]
 		if r := m.sync; r != nil {
 			m.sync = nil
-			s.answerSync(u.g, m, r)
-			s.expect(m, m.sessionTimeout)
+			u.g.answerSync(m, r)
+			m.heard(u.g.desk)
 		}
 	}
-	u.g.enter(Stable, s.now)
+	u.g.enter(Stable)
 }
 
 // failed makes the members join again, so that the leader sends an assignment
 // once more.
-func (u *syncUnit) failed(s *Shard, err kerr.Code) {
+func (u *syncUnit) failed(err kerr.Code) {
 	if u.stale() {
 		return
 	}
-	s.cancelSyncs(u.g, err)
-	s.prepareRebalance(u.g)
+	u.g.cancelSyncs(err)
+	u.g.forming.prepare()
 }
 
 // late lets the leader send its assignment again. The others keep waiting:
 // this record or the next one will answer them.
-func (u *syncUnit) late(s *Shard, err kerr.Code) {
-	if m := u.g.byID[u.leader.MemberID]; m != nil && m.sync == u.leader {
-		s.unparkSync(m, err)
-		s.expect(m, m.sessionTimeout)
+func (u *syncUnit) late(err kerr.Code) {
+	if m := u.g.roster.byID[u.leader.MemberID]; m != nil && m.sync == u.leader {
+		m.refuseSync(u.g.desk, err)
+		m.heard(u.g.desk)
 	}
 }

@@ -1,0 +1,222 @@
+package group
+
+import (
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// ledger takes commits of offsets, and reads them out.
+type ledger struct {
+	desk   *desk
+	groups *directory
+	spare  []*commitUnit // for the next commits
+}
+
+// How many commit units are kept for later, and of what size.
+const (
+	maxSpare       = 64
+	maxSparePlaces = 128
+)
+
+// commit stores offsets: those of a member in its generation, or those of a
+// consumer that is in no group.
+func (l *ledger) commit(r *CommitOffsets) {
+	g, err := l.committer(r)
+	if err != kerr.None {
+		l.desk.answer(r, err)
+		return
+	}
+	valid := 0
+	for i := range r.Offsets {
+		c := &r.Offsets[i]
+		c.Err = l.check(c)
+		if c.Err == kerr.None {
+			valid++
+		}
+	}
+	if valid == 0 {
+		l.desk.answer(r, kerr.None)
+		return
+	}
+	if g == nil {
+		g = l.groups.create(r.Group)
+	}
+	u := l.newUnit(g, r)
+	l.desk.open(u)
+	for i := range r.Offsets {
+		if c := &r.Offsets[i]; c.Err == kerr.None {
+			v := u.value(c)
+			l.desk.journal.offset(r.Group, c.TopicPartition, &v)
+			o := g.offsets.place(c.TopicPartition)
+			o.inflight++
+			u.places = append(u.places, o)
+		}
+	}
+}
+
+// committer tells whether the commit is allowed. The group is nil when the
+// commit may make one.
+func (l *ledger) committer(r *CommitOffsets) (*classic, kerr.Code) {
+	if len(r.Group) > maxString {
+		return nil, kerr.InvalidGroupId
+	}
+	g := l.groups.groups[r.Group]
+	member := r.Generation >= 0 || r.MemberID != "" || r.InstanceID != ""
+	switch {
+	case g == nil && r.Generation >= 0:
+		return nil, r.UnknownGroup
+	case g == nil:
+		return nil, kerr.None
+	case g.state == Dead:
+		return nil, kerr.CoordinatorNotAvailable
+	case r.Generation < 0 && g.state == Empty:
+		return g, kerr.None
+	case !member:
+		return nil, kerr.UnknownMemberId
+	}
+	if err := g.checkGeneration(&r.Member); err != kerr.None {
+		return nil, err
+	}
+	if g.state == CompletingRebalance {
+		// It knows of the new generation but has no assignment in it.
+		return nil, kerr.RebalanceInProgress
+	}
+	g.roster.byID[r.MemberID].heard(l.desk)
+	return g, kerr.None
+}
+
+func (l *ledger) check(c *CommitOffset) kerr.Code {
+	most := l.desk.cfg.OffsetMetadataMax
+	switch {
+	case c.Err != kerr.None: // refused before it came here
+		return c.Err
+	case len(c.Topic) > maxString:
+		return kerr.UnknownTopicOrPartition
+	case len(c.Metadata) > maxString:
+		return kerr.OffsetMetadataTooLarge
+	case len(c.Metadata) > most && utf16Len(c.Metadata) > most:
+		return kerr.OffsetMetadataTooLarge
+	}
+	return kerr.None
+}
+
+// fetch reads committed offsets. A fetch that asks for stable offsets first
+// waits for the commits that are on their way: their senders may be gone while
+// their offsets stay.
+func (l *ledger) fetch(r *FetchOffsets) {
+	if r.Stable && len(l.desk.queue.units) > 0 {
+		l.desk.follow(&fetchUnit{ledger: l, r: r})
+		return
+	}
+	l.read(r)
+}
+
+func (l *ledger) read(r *FetchOffsets) {
+	var held offsets // none, if there is no such group
+	if g := l.groups.groups[r.Group]; g != nil {
+		held = g.offsets
+	}
+	if r.All {
+		r.Offsets = append(r.Offsets, held.all(r.Stable)...)
+	}
+	for i := range r.Offsets {
+		held.read(&r.Offsets[i], r.Stable)
+	}
+	l.desk.answer(r, kerr.None)
+}
+
+// newUnit makes a unit, or takes one that has been kept.
+func (l *ledger) newUnit(g *classic, r *CommitOffsets) *commitUnit {
+	u := &commitUnit{}
+	if n := len(l.spare); n > 0 {
+		u, l.spare = l.spare[n-1], l.spare[:n-1]
+	}
+	*u = commitUnit{ledger: l, g: g, r: r, places: u.places[:0], at: l.desk.now.UnixMilli, expires: never}
+	if r.Retention >= 0 {
+		u.expires = u.at + int64(r.Retention/time.Millisecond)
+	}
+	return u
+}
+
+// keep keeps a unit that has ended.
+func (l *ledger) keep(u *commitUnit) {
+	clear(u.places)
+	u.g, u.r = nil, nil
+	if len(l.spare) < maxSpare && cap(u.places) <= maxSparePlaces {
+		l.spare = append(l.spare, u)
+	}
+}
+
+// commitUnit is a commit on its way to the log. Units are used again.
+type commitUnit struct {
+	ledger  *ledger
+	g       *classic
+	r       *CommitOffsets
+	places  []*offset // of the valid offsets, in their order
+	at      int64
+	expires int64
+	done    bool // answered late
+}
+
+func (u *commitUnit) value(c *CommitOffset) committedOffset {
+	return committedOffset{
+		offset: c.Offset, leaderEpoch: c.LeaderEpoch, metadata: c.Metadata,
+		committedAt: u.at, expiresAt: u.expires,
+	}
+}
+
+func (u *commitUnit) committed() {
+	u.end(func(o *offset, c *CommitOffset) { o.committedOffset, o.set = u.value(c), true }, kerr.None)
+}
+
+func (u *commitUnit) failed(err kerr.Code) {
+	u.end(func(*offset, *CommitOffset) {}, err)
+}
+
+func (u *commitUnit) end(apply func(*offset, *CommitOffset), err kerr.Code) {
+	next := 0
+	for i := range u.r.Offsets {
+		c := &u.r.Offsets[i]
+		if c.Err != kerr.None {
+			continue
+		}
+		o := u.places[next]
+		next++
+		o.inflight--
+		apply(o, c)
+		u.g.offsets.settle(c.TopicPartition, o)
+	}
+	if !u.done {
+		u.ledger.desk.answer(u.r, err)
+	}
+	u.ledger.keep(u)
+}
+
+// late answers with the call's error, which goes for every partition; the
+// offsets stay as they are, since committed will read them.
+func (u *commitUnit) late(err kerr.Code) {
+	u.done = true
+	u.ledger.desk.answer(u.r, err)
+}
+
+// fetchUnit is a fetch that waits for commits.
+type fetchUnit struct {
+	ledger *ledger
+	r      *FetchOffsets
+	done   bool
+}
+
+func (u *fetchUnit) committed() { u.failed(kerr.None) }
+
+// failed reads as well: what was lost is not to be seen.
+func (u *fetchUnit) failed(kerr.Code) {
+	if !u.done {
+		u.ledger.read(u.r)
+	}
+}
+
+func (u *fetchUnit) late(err kerr.Code) {
+	u.done = true
+	u.ledger.desk.answer(u.r, err)
+}
