@@ -7,6 +7,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -244,6 +245,73 @@ func fetched(t *testing.T, g *groupRig, v int16, all bool) (epoch int32, offset,
 		t.Errorf("v%d: topic id %x", v, topic.TopicID)
 	}
 	return topic.Partitions[0].LeaderEpoch, topic.Partitions[0].Offset, topic.Partitions[1].Offset, kerr.Code(resp.Groups[0].ErrorCode)
+}
+
+// A topic that was deleted and made again behind the coordinator's back has no
+// offsets, by whatever name it is asked for; a commit for the new one counts.
+func TestOffsetsAreOfTheTopicThatHasTheNameNow(t *testing.T) {
+	g := newGroupRig(t)
+	g.addTopic("kept", kafka.TopicID{8}, 1)
+	commit := func(id kafka.TopicID, offset int64) {
+		t.Helper()
+		req := commitRequest("g", offset, 0)
+		req.Topics[0].TopicID = id
+		resp := answer[*kmsg.OffsetCommitResponse](g, 10, req)
+		wantCode(t, "commit", resp.Topics[0].Partitions[0].ErrorCode, kerr.None)
+	}
+	commit(topicT, 10)
+	commit(kafka.TopicID{8}, 20)
+	second := kafka.TopicID{3, 2, 1}
+	g.apply(&metarec.RemoveTopicRecord{TopicId: topicT})
+	g.addTopic("t", second, 3)
+	g.versions(9, func(v int16) {
+		if got := offsetsByName(g, v, second); got["t"] != -1 {
+			t.Errorf("v%d: offset %d of the topic that is gone", v, got["t"])
+		}
+		if v < 2 {
+			return
+		}
+		got := offsetsByName(g, v, kafka.TopicID{})
+		if _, shown := got["t"]; shown || got["kept"] != 20 {
+			t.Errorf("v%d, all topics: %v", v, got)
+		}
+	})
+	commit(second, 30)
+	g.versions(9, func(v int16) {
+		if got := offsetsByName(g, v, second); got["t"] != 30 {
+			t.Errorf("v%d: offset %d of the new topic", v, got["t"])
+		}
+	})
+}
+
+// offsetsByName fetches partition 0 of topic t, which has that id, or of all
+// topics when it is zero.
+func offsetsByName(g *groupRig, v int16, id kafka.TopicID) map[string]int64 {
+	g.t.Helper()
+	req := kmsg.NewPtrOffsetFetchRequest()
+	one := kmsg.NewOffsetFetchRequestGroup()
+	req.Group, one.Group = "g", "g"
+	if !id.IsZero() {
+		req.Topics = []kmsg.OffsetFetchRequestTopic{{Topic: "t", Partitions: []int32{0}}}
+		one.Topics = []kmsg.OffsetFetchRequestGroupTopic{{Topic: "t", TopicID: id, Partitions: []int32{0}}}
+	}
+	req.Groups = []kmsg.OffsetFetchRequestGroup{one}
+	resp := answer[*kmsg.OffsetFetchResponse](g, v, req)
+	got := map[string]int64{}
+	for _, topic := range resp.Topics {
+		got[topic.Topic] = topic.Partitions[0].Offset
+	}
+	for _, group := range resp.Groups {
+		for _, topic := range group.Topics {
+			name := topic.Topic
+			if v >= 10 {
+				ref := findTopic(g.img, true, "", topic.TopicID)
+				name = ref.name
+			}
+			got[name] = topic.Partitions[0].Offset
+		}
+	}
+	return got
 }
 
 // An unknown topic never reaches the coordinator: by name 3, by id 100.

@@ -49,10 +49,14 @@ func addOffsets(img *image.Image, req *kmsg.OffsetCommitRequest, commit *group.C
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		topic := findTopic(img, req.Version >= 10, t.Topic, t.TopicID)
+		var id kafka.TopicID
+		if topic.known != nil {
+			id = topic.known.ID
+		}
 		for _, p := range t.Partitions {
 			c := group.CommitOffset{
-				TopicPartition: kafka.TopicPartition{Topic: topic.name, Partition: kafka.PartitionID(p.Partition)},
-				Offset:         kafka.Offset(p.Offset), LeaderEpoch: kafka.NoEpoch,
+				TopicPartition: kafka.TopicPartition{Topic: topic.name, Partition: kafka.PartitionID(p.Partition)}, TopicID: id,
+				Offset: kafka.Offset(p.Offset), LeaderEpoch: kafka.NoEpoch,
 				Metadata: orEmpty(p.Metadata), Err: topic.partition(p.Partition),
 			}
 			if req.Version >= 6 {

@@ -18,7 +18,7 @@ type offsetFetch struct {
 func (h offsetFetch) serve(_ Context, req *kmsg.OffsetFetchRequest, reply func(kmsg.Response)) {
 	img := h.view.Image()
 	if req.Version < 8 {
-		fetch := oneGroup(req)
+		fetch := oneGroup(img, req)
 		h.groups.Submit(fetch, func() { reply(oneGroupResponse(req, fetch)) })
 		return
 	}
@@ -37,10 +37,10 @@ func (h offsetFetch) serve(_ Context, req *kmsg.OffsetFetchRequest, reply func(k
 
 // oneGroup is the request of versions 1 to 7. No topics mean all of them since
 // version 2.
-func oneGroup(req *kmsg.OffsetFetchRequest) *group.FetchOffsets {
+func oneGroup(img *image.Image, req *kmsg.OffsetFetchRequest) *group.FetchOffsets {
 	fetch := &group.FetchOffsets{
 		Call: group.Call{Group: req.Group}, Stable: req.RequireStable,
-		All: req.Topics == nil && req.Version >= 2,
+		All: req.Topics == nil && req.Version >= 2, Current: topicIDs(img),
 	}
 	for i := range req.Topics {
 		t := &req.Topics[i]
@@ -49,6 +49,17 @@ func oneGroup(req *kmsg.OffsetFetchRequest) *group.FetchOffsets {
 		}
 	}
 	return fetch
+}
+
+// topicIDs gives the ids of topics by their names, zero for one that is not
+// there.
+func topicIDs(img *image.Image) func(name string) kafka.TopicID {
+	return func(name string) kafka.TopicID {
+		if t, ok := img.TopicNamed(name); ok {
+			return t.ID
+		}
+		return kafka.TopicID{}
+	}
 }
 
 func fetchAt(topic string, p int32) group.FetchOffset {
@@ -93,7 +104,10 @@ func byTopic(offsets []group.FetchOffset) [][]group.FetchOffset {
 
 // fetchOf is one group of a request of version 8 and later.
 func fetchOf(img *image.Image, req *kmsg.OffsetFetchRequest, g *kmsg.OffsetFetchRequestGroup) *group.FetchOffsets {
-	fetch := &group.FetchOffsets{Call: group.Call{Group: g.Group}, Stable: req.RequireStable, All: g.Topics == nil}
+	fetch := &group.FetchOffsets{
+		Call: group.Call{Group: g.Group}, Stable: req.RequireStable,
+		All: g.Topics == nil, Current: topicIDs(img),
+	}
 	for i := range g.Topics {
 		t := &g.Topics[i]
 		name, code := t.Topic, kerr.None

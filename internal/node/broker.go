@@ -6,6 +6,7 @@ import (
 	"github.com/ottla/ottla/internal/api"
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/group"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/isr"
@@ -85,9 +86,9 @@ func (n *node) publishToBroker(delta image.Delta, img *image.Image) {
 	b.parts.Publish(delta, img)
 	b.fetcher.Publish(delta, img)
 	if len(delta.Deleted) > 0 {
-		gone := make([]string, len(delta.Deleted))
+		gone := make([]group.Topic, len(delta.Deleted))
 		for i, t := range delta.Deleted {
-			gone[i] = t.Name
+			gone[i] = group.Topic{Name: t.Name, ID: t.ID}
 		}
 		b.groups.TopicsDeleted(gone)
 	}
@@ -146,9 +147,11 @@ func (n *node) groupConfig(b *brokerPart) coordnode.Config {
 			}
 			return 0
 		},
-		TopicExists: func(name string) bool {
-			_, ok := b.parts.Image().TopicNamed(name)
-			return ok
+		TopicID: func(name string) (kafka.TopicID, bool) {
+			if t, ok := b.parts.Image().TopicNamed(name); ok {
+				return t.ID, true
+			}
+			return kafka.TopicID{}, false
 		},
 		Controller: n.channel,
 		Topic: coordnode.Topic{

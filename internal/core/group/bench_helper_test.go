@@ -130,6 +130,9 @@ func (r logged) String() string {
 		text += " tombstone"
 	case *metarec.OffsetCommitValue:
 		text += fmt.Sprintf(" v%d offset=%d epoch=%d metadata=%q", version, v.Offset, v.LeaderEpoch, v.Metadata)
+		if !v.TopicId.IsZero() {
+			text += fmt.Sprintf(" topic=%d", v.TopicId[15])
+		}
 	case *metarec.GroupMetadataValue:
 		text += fmt.Sprintf(" v%d type=%s gen=%d protocol=%s leader=%s", version, v.ProtocolType, v.Generation, orEmpty(v.Protocol), orEmpty(v.Leader))
 		for _, m := range v.Members {

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"bytes"
 	"cmp"
 	"maps"
 	"slices"
@@ -87,16 +88,19 @@ func (d *directory) list() []Listed {
 	return all
 }
 
-// topics are the names of all topics that a group has an offset of, committed
-// or about to be, sorted.
-func (d *directory) topics() []string {
-	seen := map[string]struct{}{}
+// topics are all topics that a group has a committed offset of, sorted.
+func (d *directory) topics() []Topic {
+	seen := map[Topic]struct{}{}
 	for _, g := range d.groups { // any order: sorted below
-		for tp := range g.offsets {
-			seen[tp.Topic] = struct{}{}
+		for tp, o := range g.offsets {
+			if o.set {
+				seen[Topic{tp.Topic, o.topic}] = struct{}{}
+			}
 		}
 	}
-	return slices.Sorted(maps.Keys(seen))
+	return slices.SortedFunc(maps.Keys(seen), func(a, b Topic) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), bytes.Compare(a.ID[:], b.ID[:]))
+	})
 }
 
 // census counts the groups of the classic protocol.

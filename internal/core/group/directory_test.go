@@ -7,14 +7,20 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 )
 
-// A topic counts once, however many groups and partitions have offsets of it.
+// A topic counts once, however many groups and partitions have offsets of it; two
+// topics that had one name are two.
 func TestTopicsAreNamedOnceInOrder(t *testing.T) {
 	s := New(Defaults())
-	for i, tp := range []kafka.TopicPartition{{Topic: "b"}, {Topic: "a", Partition: 1}, {Topic: "a", Partition: 2}, {Topic: "b"}} {
-		s.groups.create(string(rune('g' + i))).offsets.place(tp)
+	for i, c := range []struct {
+		tp kafka.TopicPartition
+		id byte
+	}{{kafka.TopicPartition{Topic: "b"}, 2}, {kafka.TopicPartition{Topic: "a", Partition: 1}, 0}, {kafka.TopicPartition{Topic: "a", Partition: 2}, 0}, {kafka.TopicPartition{Topic: "b"}, 1}, {kafka.TopicPartition{Topic: "b"}, 1}} {
+		o := s.groups.create(string(rune('g' + i))).offsets.place(c.tp)
+		o.set, o.topic = true, kafka.TopicID{c.id}
 	}
-	if got := s.Topics(); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("topics %q", got)
+	want := []Topic{{Name: "a"}, {"b", kafka.TopicID{1}}, {"b", kafka.TopicID{2}}}
+	if got := s.Topics(); !slices.Equal(got, want) {
+		t.Errorf("topics %v", got)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 type eraser struct {
 	desk   *desk
 	groups *directory
+	ledger *ledger
 }
 
 // forget removes offsets that nobody in the group needs (KIP-496).
@@ -59,18 +60,31 @@ func (e *eraser) deleteGroup(r *Delete) {
 	}
 }
 
-// topicsDeleted removes the offsets of topics that are gone from all groups.
-func (e *eraser) topicsDeleted(topics []string) {
+// topicsDeleted removes the offsets of topics that are gone from all groups. A
+// commit that is on its way decides in place of what is committed: a tombstone
+// behind it would take away what it brings for a new topic of the same name.
+func (e *eraser) topicsDeleted(topics []Topic) {
+	gone := make(map[Topic]struct{}, len(topics))
+	for _, t := range topics {
+		gone[t] = struct{}{}
+	}
+	underway := e.ledger.underway()
 	for _, id := range e.groups.ids() {
 		g := e.groups.groups[id]
 		if g.state == Dead {
 			continue
 		}
-		gone := slices.DeleteFunc(g.offsets.partitions(), func(tp kafka.TopicPartition) bool {
-			return !slices.Contains(topics, tp.Topic)
-		})
-		if len(gone) > 0 {
-			e.start(&erasure{g: g}, gone)
+		stays := func(tp kafka.TopicPartition) bool {
+			o := g.offsets[tp]
+			topic, coming := underway[o]
+			if !coming {
+				topic = o.topic
+			}
+			_, yes := gone[Topic{tp.Topic, topic}]
+			return !yes
+		}
+		if lost := slices.DeleteFunc(g.offsets.partitions(), stays); len(lost) > 0 {
+			e.start(&erasure{g: g}, lost)
 		}
 	}
 }

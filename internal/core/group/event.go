@@ -32,8 +32,16 @@ type Failed struct {
 	Err           error
 }
 
-// TopicsDeleted says that topics are gone, so that their offsets go too.
-type TopicsDeleted struct{ Topics []string }
+// TopicsDeleted says that topics are gone, so that the offsets go too that were
+// committed for exactly these.
+type TopicsDeleted struct{ Topics []Topic }
+
+// Topic is one of all the topics that a name has been given to. In offsets that
+// do not say for which of them they were committed the id is zero.
+type Topic struct {
+	Name string
+	ID   kafka.TopicID
+}
 
 // Loaded says that every record of the partition has been replayed.
 type Loaded struct{}

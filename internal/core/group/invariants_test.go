@@ -54,7 +54,7 @@ func TestRandomEvents(t *testing.T) {
 			},
 			"describe": func(rt *rapid.T) { w.submit(&Describe{Call: Call{Group: w.group(rt)}}) },
 			"delete":   func(rt *rapid.T) { w.submit(&Delete{Call: Call{Group: w.group(rt)}}) },
-			"forget":   func(rt *rapid.T) { w.step(TopicsDeleted{Topics: []string{"t"}}) },
+			"forget":   func(rt *rapid.T) { w.step(TopicsDeleted{Topics: []Topic{{"t", w.topic(rt)}}}) },
 			"advance":  func(rt *rapid.T) { w.advance(time.Duration(rapid.IntRange(1, 40).Draw(rt, "s")) * time.Second) },
 			"hold":     func(rt *rapid.T) { w.holding = true },
 			"settle":   func(rt *rapid.T) { w.commitAll() },
@@ -121,6 +121,11 @@ func (w *world) randomLeave(rt *rapid.T) *Leave {
 	return &Leave{Call: Call{Group: g}, Members: []LeavingMember{{MemberID: m.MemberID, InstanceID: m.InstanceID}}}
 }
 
+// topic is one of the ids that a name has had; zero stands for none.
+func (w *world) topic(rt *rapid.T) kafka.TopicID {
+	return topicID(rapid.IntRange(0, 2).Draw(rt, "topic"))
+}
+
 func (w *world) randomCommit(rt *rapid.T) *CommitOffsets {
 	g := w.group(rt)
 	c := &CommitOffsets{Call: Call{Group: g}, Member: w.member(rt, g), UnknownGroup: kerr.GroupIdNotFound, Retention: -1}
@@ -129,7 +134,8 @@ func (w *world) randomCommit(rt *rapid.T) *CommitOffsets {
 	}
 	for _, topic := range []string{"t", "u"}[:rapid.IntRange(1, 2).Draw(rt, "topics")] {
 		c.Offsets = append(c.Offsets, CommitOffset{
-			TopicPartition: kafka.TopicPartition{Topic: topic}, Offset: kafka.Offset(rapid.IntRange(0, 100).Draw(rt, "offset")),
+			TopicPartition: kafka.TopicPartition{Topic: topic}, TopicID: w.topic(rt),
+			Offset: kafka.Offset(rapid.IntRange(0, 100).Draw(rt, "offset")),
 		})
 	}
 	return c

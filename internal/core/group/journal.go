@@ -11,7 +11,7 @@ import (
 // Versions of the values that are written; Apache Kafka 4.4 writes the same.
 const (
 	groupVersion  = 3
-	offsetVersion = 3
+	offsetVersion = 4 // the first that says for which topic
 	// expiringOffsetVersion is the only one that can say when an offset
 	// expires, which clients of long ago could ask for.
 	expiringOffsetVersion = 1
@@ -64,7 +64,7 @@ func (j *journal) offset(group string, tp kafka.TopicPartition, v *committedOffs
 	j.offsetKey = metarec.OffsetCommitKey{Group: group, Topic: tp.Topic, Partition: int32(tp.Partition)}
 	j.offsetValue = metarec.OffsetCommitValue{
 		Offset: int64(v.offset), LeaderEpoch: int32(v.leaderEpoch), Metadata: v.metadata,
-		CommitTimestamp: v.committedAt, ExpireTimestamp: v.expiresAt,
+		CommitTimestamp: v.committedAt, ExpireTimestamp: v.expiresAt, TopicId: v.topic,
 	}
 	version := int16(offsetVersion)
 	if v.expiresAt != never {

@@ -3,6 +3,7 @@ package group
 import (
 	"time"
 
+	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
@@ -117,20 +118,39 @@ func (l *ledger) read(r *FetchOffsets) {
 	if g := l.groups.groups[r.Group]; g != nil {
 		held = g.offsets
 	}
+	current := r.Current
+	if current == nil {
+		current = func(string) kafka.TopicID { return kafka.TopicID{} }
+	}
 	if r.All {
-		r.Offsets = append(r.Offsets, held.all(r.Stable)...)
+		r.Offsets = append(r.Offsets, held.all(r.Stable, current)...)
 	}
 	for i := range r.Offsets {
-		held.read(&r.Offsets[i], r.Stable)
+		f := &r.Offsets[i]
+		held.read(f, r.Stable, current(f.Topic))
 	}
 	l.desk.answer(r, kerr.None)
 }
 
+// underway gives the topics of the last commits that are on their way, by the
+// places that they will fill.
+func (l *ledger) underway() map[*offset]kafka.TopicID {
+	topics := make(map[*offset]kafka.TopicID)
+	for _, q := range l.desk.queue.units {
+		if u, ok := q.unit.(*commitUnit); ok {
+			u.each(func(o *offset, c *CommitOffset) { topics[o] = c.TopicID })
+		}
+	}
+	return topics
+}
+
 // newUnit makes a unit, or takes one that has been kept.
 func (l *ledger) newUnit(g *classic, r *CommitOffsets) *commitUnit {
-	u := &commitUnit{}
+	var u *commitUnit
 	if n := len(l.spare); n > 0 {
 		u, l.spare = l.spare[n-1], l.spare[:n-1]
+	} else {
+		u = &commitUnit{}
 	}
 	*u = commitUnit{ledger: l, g: g, r: r, places: u.places[:0], at: l.desk.now.UnixMilli, expires: never}
 	if r.Retention >= 0 {
@@ -162,7 +182,7 @@ type commitUnit struct {
 func (u *commitUnit) value(c *CommitOffset) committedOffset {
 	return committedOffset{
 		offset: c.Offset, leaderEpoch: c.LeaderEpoch, metadata: c.Metadata,
-		committedAt: u.at, expiresAt: u.expires,
+		committedAt: u.at, expiresAt: u.expires, topic: c.TopicID,
 	}
 }
 
@@ -175,22 +195,26 @@ func (u *commitUnit) failed(err kerr.Code) {
 }
 
 func (u *commitUnit) end(apply func(*offset, *CommitOffset), err kerr.Code) {
-	next := 0
-	for i := range u.r.Offsets {
-		c := &u.r.Offsets[i]
-		if c.Err != kerr.None {
-			continue
-		}
-		o := u.places[next]
-		next++
+	u.each(func(o *offset, c *CommitOffset) {
 		o.inflight--
 		apply(o, c)
 		u.g.offsets.settle(c.TopicPartition, o)
-	}
+	})
 	if !u.done {
 		u.ledger.desk.answer(u.r, err)
 	}
 	u.ledger.keep(u)
+}
+
+// each goes through the valid offsets and their places.
+func (u *commitUnit) each(do func(*offset, *CommitOffset)) {
+	next := 0
+	for i := range u.r.Offsets {
+		if c := &u.r.Offsets[i]; c.Err == kerr.None {
+			do(u.places[next], c)
+			next++
+		}
+	}
 }
 
 // late answers with the call's error, which goes for every partition; the

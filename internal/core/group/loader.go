@@ -77,7 +77,7 @@ func (l *loader) offset(producer kafka.ProducerID, id string, tp kafka.TopicPart
 	}
 	c := committedOffset{
 		offset: kafka.Offset(v.Offset), leaderEpoch: kafka.Epoch(v.LeaderEpoch), metadata: v.Metadata,
-		committedAt: v.CommitTimestamp, expiresAt: v.ExpireTimestamp,
+		committedAt: v.CommitTimestamp, expiresAt: v.ExpireTimestamp, topic: v.TopicId,
 	}
 	o := g.offsets.place(tp)
 	if producer != kafka.NoProducer {

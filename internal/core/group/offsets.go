@@ -19,6 +19,15 @@ type committedOffset struct {
 	metadata    string
 	committedAt int64 // ms
 	expiresAt   int64 // ms, or never: by retention
+	// topic is the topic it was committed for; zero where the record does not
+	// say. A name may have been given to another topic since.
+	topic kafka.TopicID
+}
+
+// of tells whether the offset may be of the topic that has the name now. Zero
+// stands for what is not known.
+func (c *committedOffset) of(topic kafka.TopicID) bool {
+	return c.topic == topic || c.topic.IsZero() || topic.IsZero()
 }
 
 // offset is a partition's place in a group.
@@ -78,19 +87,21 @@ func byTopic(a, b kafka.TopicPartition) int {
 	return cmp.Compare(a.Partition, b.Partition)
 }
 
-// all lists what a fetch of all partitions has to read, sorted.
-func (o offsets) all(stable bool) []FetchOffset {
+// all lists what a fetch of all partitions has to read, sorted. current gives
+// the id of the topic that has a name now.
+func (o offsets) all(stable bool, current func(string) kafka.TopicID) []FetchOffset {
 	var list []FetchOffset
 	for _, tp := range o.partitions() {
-		if at := o[tp]; at.set || at.txns > 0 && stable {
+		if at := o[tp]; at.set && at.of(current(tp.Topic)) || at.txns > 0 && stable {
 			list = append(list, FetchOffset{TopicPartition: tp})
 		}
 	}
 	return list
 }
 
-// read fills in one partition. An offset that is not there is no error.
-func (o offsets) read(f *FetchOffset, stable bool) {
+// read fills in one partition of the topic that has the name now. An offset that
+// is not there is no error, and one of an earlier topic is not there.
+func (o offsets) read(f *FetchOffset, stable bool, topic kafka.TopicID) {
 	f.Offset, f.LeaderEpoch, f.Metadata = kafka.NoOffset, kafka.NoEpoch, ""
 	if f.Err != kerr.None {
 		return // refused before it came here
@@ -99,7 +110,7 @@ func (o offsets) read(f *FetchOffset, stable bool) {
 	case at == nil:
 	case stable && at.txns > 0:
 		f.Err = kerr.UnstableOffsetCommit
-	case at.set:
+	case at.set && at.of(topic):
 		f.Offset, f.LeaderEpoch, f.Metadata = at.offset, at.leaderEpoch, at.metadata
 	}
 }

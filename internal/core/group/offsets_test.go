@@ -46,22 +46,40 @@ func TestReadAll(t *testing.T) {
 	}
 	o.place(kafka.TopicPartition{Topic: "c"}).txns = 1
 	o.place(kafka.TopicPartition{Topic: "d"}).inflight = 1
-	got := o.all(true)
+	known := func(string) kafka.TopicID { return kafka.TopicID{} }
+	got := o.all(true, known)
 	if len(got) != 4 || got[0].Partition != 2 || got[1].Partition != 10 || got[2].Topic != "b" || got[3].Topic != "c" {
 		t.Fatalf("%v", got)
 	}
-	if len(o.all(false)) != 3 {
-		t.Errorf("%v", o.all(false))
+	if len(o.all(false, known)) != 3 {
+		t.Errorf("%v", o.all(false, known))
 	}
 	for i := range got {
-		o.read(&got[i], true)
+		o.read(&got[i], true, kafka.TopicID{})
 	}
 	if got[0].Offset != 7 || got[3].Err != kerr.UnstableOffsetCommit {
 		t.Errorf("%v", got)
 	}
 	none := FetchOffset{Offset: 9}
-	offsets(nil).read(&none, true)
+	offsets(nil).read(&none, true, kafka.TopicID{})
 	if none.Offset != kafka.NoOffset || none.Err != kerr.None {
 		t.Errorf("%v", none)
 	}
+}
+
+// An offset is of the topic that has the name now unless both say which topic
+// they mean, and mean different ones.
+func TestOfTopic(t *testing.T) {
+	f := func(committed, now byte, want bool) {
+		t.Helper()
+		c := committedOffset{topic: kafka.TopicID{committed}}
+		if got := c.of(kafka.TopicID{now}); got != want {
+			t.Errorf("committed for %d, now %d: %v", committed, now, got)
+		}
+	}
+	f(0, 0, true)
+	f(0, 1, true)
+	f(1, 0, true)
+	f(1, 1, true)
+	f(1, 2, false)
 }

@@ -118,6 +118,7 @@ type CommitOffsets struct {
 // CommitOffset is the commit for one partition.
 type CommitOffset struct {
 	kafka.TopicPartition
+	TopicID     kafka.TopicID // what the topic of that name is called now; zero: not known
 	Offset      kafka.Offset
 	LeaderEpoch kafka.Epoch // -1: not known
 	Metadata    string
@@ -132,6 +133,10 @@ type FetchOffsets struct {
 	// Stable asks to see no offset that a transaction may still replace
 	// (KIP-447); such a partition has UNSTABLE_OFFSET_COMMIT.
 	Stable bool
+	// Current gives the id that a topic of that name has now, zero where that is
+	// not known. What was committed for another topic of the name is not shown.
+	// Nil: nothing is known.
+	Current func(name string) kafka.TopicID
 }
 
 // FetchOffset is the committed offset of one partition; Offset is -1 where

@@ -28,6 +28,8 @@ var rewrite = flag.Bool("rewrite", false, "write what the scripts give into test
 //	commit <name> member=ID gen=N at=topic/0:5,..
 //	fetch <name> at=topic/0,.. | all; stable
 //	describe, list, delete, forget (OffsetDelete) at=..
+//	topic t=1         commits and fetches know the topic of that name by this id from here on
+//	gone t=1 u        topics are deleted; without an id: offsets that do not say of which
 //	advance 3s        time passes, with a tick at every deadline
 //	hold, commit-all  records wait for the high watermark from here on; and are committed
 //	fail CODE         the records that wait are lost
@@ -77,7 +79,7 @@ func firstDifference(want, got string) string {
 
 // playScript gives the script with its outputs replaced by what happened.
 func playScript(t *testing.T, script string) string {
-	p := &player{t: t, bench: newBench(t)}
+	p := &player{t: t, bench: newBench(t), ids: map[string]kafka.TopicID{}}
 	var out strings.Builder
 	lines := bufio.NewScanner(strings.NewReader(script))
 	inOutput := false
@@ -108,6 +110,7 @@ type player struct {
 	lines []string
 	uuids []string
 	names map[Request]string
+	ids   map[string]kafka.TopicID // of topics, by name; zero: not known
 }
 
 var uuidText = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
@@ -209,8 +212,17 @@ func (p *player) do(line string) {
 		p.reload()
 	case "resign":
 		p.step(Resigned{})
+	case "topic":
+		for name := range a {
+			p.ids[name] = topicID(a.number(p.t, name, 0))
+		}
 	case "gone":
-		p.step(TopicsDeleted{Topics: words[1:]})
+		var gone []Topic
+		for _, w := range words[1:] {
+			name, _, _ := strings.Cut(w, "=")
+			gone = append(gone, Topic{name, topicID(a.number(p.t, name, 0))})
+		}
+		p.step(TopicsDeleted{Topics: gone})
 	default:
 		r := p.request(words[0], a)
 		if p.names == nil {
@@ -272,11 +284,13 @@ func (p *player) request(verb string, a args) Request {
 			if err != nil {
 				p.t.Fatal(err)
 			}
-			r.Offsets = append(r.Offsets, CommitOffset{TopicPartition: parsePartition(p.t, tp), Offset: kafka.Offset(n), LeaderEpoch: -1})
+			c := CommitOffset{TopicPartition: parsePartition(p.t, tp), Offset: kafka.Offset(n), LeaderEpoch: -1}
+			c.TopicID = p.ids[c.Topic]
+			r.Offsets = append(r.Offsets, c)
 		}
 		return r
 	case "fetch":
-		r := &FetchOffsets{Call: call}
+		r := &FetchOffsets{Call: call, Current: func(name string) kafka.TopicID { return p.ids[name] }}
 		_, r.All = a["all"]
 		_, r.Stable = a["stable"]
 		for _, x := range a.list("at") {
@@ -365,6 +379,9 @@ func (p *player) answerText(r Request) string {
 	}
 	return head
 }
+
+// topicID is the id that a script calls by a number.
+func topicID(n int) kafka.TopicID { return kafka.TopicID{15: byte(n)} }
 
 func parsePartition(t *testing.T, s string) kafka.TopicPartition {
 	topic, n, ok := strings.Cut(s, "/")

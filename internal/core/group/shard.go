@@ -18,7 +18,7 @@ func New(cfg Config) *Shard {
 	s := &Shard{desk: newDesk(cfg)}
 	s.groups.desk = s.desk
 	s.ledger = ledger{desk: s.desk, groups: &s.groups}
-	s.eraser = eraser{desk: s.desk, groups: &s.groups}
+	s.eraser = eraser{desk: s.desk, groups: &s.groups, ledger: &s.ledger}
 	s.loader = loader{groups: &s.groups}
 	s.groups.scan.fire = s.eraser.expire
 	return s
@@ -79,9 +79,9 @@ func (s *Shard) resigned() {
 	s.desk.timers, s.groups.groups = timers{}, nil
 }
 
-// Topics are the names of all topics that a group has an offset of, committed
-// or about to be, sorted. It looks at each offset.
-func (s *Shard) Topics() []string { return s.groups.topics() }
+// Topics are all topics that a group has a committed offset of, sorted. It looks
+// at each offset.
+func (s *Shard) Topics() []Topic { return s.groups.topics() }
 
 // Census counts the groups of the classic protocol. It looks at each of them.
 func (s *Shard) Census() Census { return s.groups.census() }

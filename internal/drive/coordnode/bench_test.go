@@ -2,6 +2,7 @@ package coordnode
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"runtime"
@@ -9,7 +10,9 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/core/group"
 )
 
@@ -17,8 +20,8 @@ func benchGroups(partitions int) (*Groups, *memLog) {
 	log := newMemLog()
 	n := New(Config{
 		Log: log, Group: group.Defaults(), Partitions: func() int32 { return int32(partitions) },
-		TopicExists: func(string) bool { return true },
-		Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+		TopicID: func(string) (kafka.TopicID, bool) { return kafka.TopicID{}, true },
+		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	for p := range partitions {
 		log.elect(kafka.PartitionID(p), 1)
@@ -72,4 +75,49 @@ func BenchmarkCommits(b *testing.B) {
 		}
 	})
 	b.ReportMetric(float64(b.N)/float64(log.count()), "commits/batch")
+}
+
+// BenchmarkLoad is the load of a million commits: of 1000 groups, each 100 times
+// for 10 partitions.
+func BenchmarkLoad(b *testing.B) {
+	n, log := benchGroups(0)
+	defer n.Close(context.Background())
+	fill(b, log, 1000, 100, 10)
+	b.ReportAllocs()
+	for b.Loop() {
+		p := newPartition(n, 0, 1)
+		records, err := p.replay()
+		if err != nil || records != 1_000_000 {
+			b.Fatalf("%d records: %v", records, err)
+		}
+	}
+	b.ReportMetric(float64(b.N)*1e6/b.Elapsed().Seconds(), "records/s")
+}
+
+// fill writes commits into partition 0, those of one request in one batch.
+func fill(b *testing.B, log *memLog, groups, times, partitions int) {
+	b.Helper()
+	log.elect(0, 1)
+	builder := batch.NewBuilder(batch.Options{})
+	for range times {
+		for g := range groups {
+			builder.Reset(batch.Options{})
+			for p := range partitions {
+				key, err := metarec.AppendCoordinatorKey(nil, &metarec.OffsetCommitKey{Group: fmt.Sprintf("group-%d", g), Topic: "a-topic-of-usual-length", Partition: int32(p)})
+				if err != nil {
+					b.Fatal(err)
+				}
+				value := metarec.NewOffsetCommitValue()
+				value.TopicId = kafka.TopicID{1}
+				body, err := metarec.AppendCoordinatorValue(nil, value, 4)
+				if err != nil {
+					b.Fatal(err)
+				}
+				builder.Add(1_700_000_000_000, key, body)
+			}
+			if err := log.Append(0, 1, builder.Build(nil), func(error) {}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
 }

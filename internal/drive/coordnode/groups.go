@@ -5,6 +5,7 @@ import (
 	crand "crypto/rand"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,11 +23,11 @@ type Config struct {
 	// Partitions is the number of partitions of __consumer_offsets, 0 while
 	// the topic does not exist.
 	Partitions func() int32
-	// TopicExists tells whether the metadata that the elections follow has a
-	// topic of that name: offsets of others are dropped after a load. It must
-	// not block.
-	TopicExists func(name string) bool
-	Codec       batch.Codec // offsets.topic.compression.codec
+	// TopicID gives the id of a topic in the metadata that the elections follow,
+	// and whether there is one of that name: offsets of others are dropped after
+	// a load. It must not block.
+	TopicID func(name string) (kafka.TopicID, bool)
+	Codec   batch.Codec // offsets.topic.compression.codec
 	// Controller and Topic create __consumer_offsets when it is first needed.
 	Controller Controller
 	Topic      Topic
@@ -121,7 +122,7 @@ func (n *Groups) Submit(r group.Request, done func()) {
 func (n *Groups) find(id string) (*partition, kerr.Code) {
 	count := n.cfg.Partitions()
 	if count <= 0 {
-		return nil, kerr.CoordinatorNotAvailable
+		return nil, kerr.NotCoordinator // of a topic that is still to be made nobody is
 	}
 	n.mu.RLock()
 	defer n.mu.RUnlock()
@@ -176,10 +177,15 @@ func (n *Groups) List(done func([]group.Listed, kerr.Code)) {
 	}
 }
 
-// TopicsDeleted says that topics are gone: their committed offsets go too.
-func (n *Groups) TopicsDeleted(topics []string) {
+// TopicsDeleted says that topics are gone: their committed offsets go too, and
+// those that do not say for which topic of the name they were committed.
+func (n *Groups) TopicsDeleted(topics []group.Topic) {
+	gone := slices.Clone(topics)
+	for _, t := range topics {
+		gone = append(gone, group.Topic{Name: t.Name})
+	}
 	for _, p := range n.partitions() {
-		p.topicsDeleted(topics)
+		p.topicsDeleted(gone)
 	}
 }
 

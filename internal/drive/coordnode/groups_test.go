@@ -19,17 +19,19 @@ type rig struct {
 	t   *testing.T
 	log *memLog
 	n   *Groups
-	// gone are the topics that metadata does not have.
+	// gone are the topics that metadata does not have, ids those of the others;
+	// without an entry it is zero.
 	gone map[string]bool
+	ids  map[string]kafka.TopicID
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, log: newMemLog(), gone: map[string]bool{}}
+	r := &rig{t: t, log: newMemLog(), gone: map[string]bool{}, ids: map[string]kafka.TopicID{}}
 	cfg := group.Defaults()
 	r.n = New(Config{
 		Log: r.log, Group: cfg, Partitions: func() int32 { return 1 },
-		TopicExists: func(name string) bool { return !r.gone[name] },
-		Logger:      slog.New(slog.NewTextHandler(io.Discard, nil)),
+		TopicID: func(name string) (kafka.TopicID, bool) { return r.ids[name], !r.gone[name] },
+		Logger:  slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	return r
 }
@@ -271,15 +273,15 @@ func TestTimersRun(t *testing.T) {
 	})
 }
 
-// TestNotCoordinator: partitions that are not led here, and a topic that does
-// not exist, have different answers.
+// TestNotCoordinator: a client that asks for a partition that is not led here,
+// or before the topic exists, has to look for its coordinator again.
 func TestNotCoordinator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		defer r.close()
 		r.wantErr(fetchOf("g"), kerr.NotCoordinator)
 		r.n.cfg.Partitions = func() int32 { return 0 }
-		r.wantErr(fetchOf("g"), kerr.CoordinatorNotAvailable)
+		r.wantErr(fetchOf("g"), kerr.NotCoordinator)
 	})
 }
 

@@ -20,7 +20,7 @@ func (p *partition) load() {
 	defer p.node.work.Done()
 	began := time.Now()
 	records, err := p.replay()
-	var topics []string
+	var topics []group.Topic
 	if err == nil {
 		topics = p.shard.Topics()
 	}
@@ -51,15 +51,20 @@ func (p *partition) load() {
 	}
 }
 
-// gone picks the topics that were deleted while the log was loaded, perhaps to
-// be made again, and those that metadata does not have: whoever led before may
-// have ended between their deletion and the tombstones. A commit names a topic
-// that its coordinator's metadata has, and ours, which made us the leader, is no
-// older than that of any coordinator before us. mu is held.
-func (p *partition) gone(topics []string) []string {
-	return slices.DeleteFunc(topics, func(topic string) bool {
-		_, deleted := p.deleted[topic]
-		return !deleted && p.node.cfg.TopicExists(topic)
+// gone picks the topics that metadata does not have, or no longer under that id:
+// whoever led before may have ended between a deletion and the tombstones. A
+// commit names a topic that its coordinator's metadata has, and ours, which made
+// us the leader, is no older than that of any coordinator before us. Offsets that
+// do not say for which topic they were committed go with one that was deleted
+// while the log was loaded. mu is held.
+func (p *partition) gone(topics []group.Topic) []group.Topic {
+	return slices.DeleteFunc(topics, func(topic group.Topic) bool {
+		now, exists := p.node.cfg.TopicID(topic.Name)
+		if topic.ID.IsZero() {
+			_, deleted := p.deleted[topic.Name]
+			return exists && !deleted
+		}
+		return exists && now == topic.ID
 	})
 }
 

@@ -1,6 +1,8 @@
 package coordnode
 
 import (
+	"cmp"
+	"slices"
 	"sync"
 
 	"github.com/ottla/ottla/internal/base/batch"
@@ -149,14 +151,19 @@ func (l *memLog) Read(p kafka.PartitionID, epoch kafka.Epoch, from kafka.Offset,
 	if part.epoch != epoch {
 		return dst, kerr.NotLeaderOrFollower
 	}
-	for _, b := range part.batches {
+	end := func(b []byte) kafka.Offset {
 		h, err := batch.ParseHeader(b)
 		if err != nil {
-			return dst, err
+			panic(err) // it was read when it was appended
 		}
-		if h.End() > from && h.End() <= part.hw && (len(dst) == 0 || len(dst)+len(b) <= maxBytes) {
-			dst = append(dst, b...)
+		return h.End()
+	}
+	first, _ := slices.BinarySearchFunc(part.batches, from+1, func(b []byte, at kafka.Offset) int { return cmp.Compare(end(b), at) })
+	for _, b := range part.batches[first:] {
+		if end(b) > part.hw || len(dst) > 0 && len(dst)+len(b) > maxBytes {
+			break
 		}
+		dst = append(dst, b...)
 	}
 	return dst, nil
 }

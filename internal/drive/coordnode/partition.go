@@ -17,7 +17,8 @@ const (
 	// it commits have COORDINATOR_NOT_AVAILABLE, until the followers catch up.
 	maxBacklog = 16 << 20
 	// maxDeleted is how many deleted topics a partition that is loading keeps in
-	// mind. Of more, those go that metadata still lacks at the end of the load.
+	// mind. Of more, those go that metadata still lacks at the end of the load,
+	// or has under another id.
 	maxDeleted = 10_000
 	// keptMail is how much room an emptied mailbox keeps for the next events.
 	keptMail = 256
@@ -35,7 +36,7 @@ type partition struct {
 	working bool     // a goroutine works off the mailbox
 	state   phase
 	backlog int                 // bytes of records that are not handed to the log yet
-	deleted map[string]struct{} // topics that were deleted while loading, maxDeleted at most
+	deleted map[string]struct{} // names that lost their topic while loading, maxDeleted at most
 	groups  group.Census        // of the last look at a shard at rest
 
 	// What follows belongs to the goroutine that works.
@@ -117,7 +118,7 @@ func (p *partition) post(ev group.Event) {
 
 // topicsDeleted hands over that topics are gone, at the end of the load if that
 // is under way: a topic may be there again by then, as another one.
-func (p *partition) topicsDeleted(topics []string) {
+func (p *partition) topicsDeleted(topics []group.Topic) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch p.state {
@@ -126,10 +127,12 @@ func (p *partition) topicsDeleted(topics []string) {
 		p.wake()
 	case loading:
 		if p.deleted == nil {
-			p.deleted = make(map[string]struct{}, len(topics))
+			p.deleted = make(map[string]struct{})
 		}
-		for _, topic := range topics[:min(len(topics), maxDeleted-len(p.deleted))] {
-			p.deleted[topic] = struct{}{}
+		for _, topic := range topics {
+			if len(p.deleted) < maxDeleted {
+				p.deleted[topic.Name] = struct{}{}
+			}
 		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 func coordinator(bed *testbed.Bed) *coordnode.Groups {
 	n := coordnode.New(coordnode.Config{
 		Log: offsetslog.Over(bed.Manager), Group: group.Defaults(), Partitions: func() int32 { return 2 },
-		TopicExists: func(string) bool { return true },
-		Logger:      slog.New(slog.DiscardHandler),
+		TopicID: func(string) (kafka.TopicID, bool) { return kafka.TopicID{}, true },
+		Logger:  slog.New(slog.DiscardHandler),
 	})
 	for p := range kafka.PartitionID(2) {
 		_, epoch := bed.Find(kafka.ConsumerOffsetsTopic, int(p)).Leader()
