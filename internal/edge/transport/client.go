@@ -12,8 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// maxQueued bounds the requests of a client that are not written yet.
-const maxQueued = 1024
+// defaultQueued bounds the requests of a client that are not written yet, where
+// its configuration does not.
+const defaultQueued = 1024
 
 // ClientConfig of a Client or of all clients of a Pool.
 type ClientConfig struct {
@@ -23,6 +24,7 @@ type ClientConfig struct {
 	DialTimeout      time.Duration // 10 s when zero
 	RequestTimeout   time.Duration // for requests without a deadline; 30 s when zero
 	MaxResponseBytes int           // 100 MiB when zero
+	MaxQueued        int           // requests that are not written yet, beyond which ErrBusy answers; 1024 when zero
 	TLS              *tls.Config   // nil: plaintext
 	// MaxVersion may hold a key below the newest version both sides know; nil
 	// and negative results do not.
@@ -47,6 +49,9 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	}
 	if c.MaxResponseBytes == 0 {
 		c.MaxResponseBytes = 100 << 20
+	}
+	if c.MaxQueued == 0 {
+		c.MaxQueued = defaultQueued
 	}
 	if c.Dial == nil {
 		c.Dial = func(ctx context.Context, addr string) (net.Conn, error) {

@@ -193,8 +193,8 @@ func TestClientRefusesWhenClosedOrFull(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}})
-		failures := make(chan error, maxQueued+2)
-		for range maxQueued + 1 {
+		failures := make(chan error, defaultQueued+2)
+		for range defaultQueued + 1 {
 			c.Send(t.Context(), about("t"), func(_ kmsg.Response, err error) { failures <- err })
 		}
 		<-stuck
@@ -202,7 +202,7 @@ func TestClientRefusesWhenClosedOrFull(t *testing.T) {
 			t.Errorf("one too many: %v", err)
 		}
 		c.Close()
-		for range maxQueued {
+		for range defaultQueued {
 			if err := <-failures; !errors.Is(err, ErrClosed) {
 				t.Errorf("closed under it: %v", err)
 			}

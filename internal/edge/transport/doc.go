@@ -8,7 +8,7 @@
 // calls the handler; the writer sends the replies in order. The reader starts
 // the next request as soon as the handler returned, which handlers do when the
 // effect of the request is done: a fetch that is parked leaves the connection
-// free for a produce behind it. At most maxOutstanding requests and
-// maxReplyBytes bytes of replies wait on a connection; then the reader stops
+// free for a produce behind it. At most 16 requests, or what the listener says,
+// and maxReplyBytes bytes of replies wait on a connection; then the reader stops
 // reading, and the client is held back by TCP.
 package transport

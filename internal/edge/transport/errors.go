@@ -13,11 +13,14 @@ var errHandshake = errors.New("TLS handshake")
 // errConnect is the beginning of a connection that failed.
 var errConnect = errors.New("connect")
 
+// errUnwritten is the end of a connection before the request was written to it.
+var errUnwritten = errors.New("not sent")
+
 // What a Client answers with besides errors of the network.
 var (
 	// ErrClosed: the client or pool was closed.
 	ErrClosed = errors.New("client is closed")
-	// ErrBusy: maxQueued requests wait for the connection already.
+	// ErrBusy: as many requests as may (MaxQueued) wait for the connection already.
 	ErrBusy = errors.New("too many requests wait for the connection")
 	// ErrVersions: the other side serves no version of the request that we know.
 	ErrVersions = errors.New("no common version")
@@ -30,8 +33,8 @@ func isNetwork(err error) bool {
 }
 
 // Unsent tells whether err says that the request has certainly not been sent,
-// because there was no connection yet.
-func Unsent(err error) bool { return errors.Is(err, errConnect) }
+// because there was no connection, or none any more when its turn came.
+func Unsent(err error) bool { return errors.Is(err, errConnect) || errors.Is(err, errUnwritten) }
 
 // Refused tells whether err says that nobody listens at the other side: the
 // process is down, and known to be at once.

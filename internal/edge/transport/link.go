@@ -52,7 +52,7 @@ func (l *link) push(e *exchange) error {
 	switch {
 	case l.cause != nil:
 		return l.cause
-	case len(l.queue) >= maxQueued:
+	case len(l.queue) >= l.cfg.MaxQueued:
 		return ErrBusy
 	}
 	l.queue = append(l.queue, e)
@@ -80,7 +80,8 @@ func (l *link) advertised(key int16) (minVersion, maxVersion int16, ok bool) {
 	return r.min, r.max, ok
 }
 
-// fail ends the link: all its exchanges fail with the first cause.
+// fail ends the link: all its exchanges fail with the first cause, and those that
+// were not written yet are told so.
 func (l *link) fail(cause error) {
 	l.mu.Lock()
 	if l.cause != nil {
@@ -88,7 +89,7 @@ func (l *link) fail(cause error) {
 		return
 	}
 	l.cause = cause
-	lost := append(l.flight, l.queue...)
+	lost, unwritten := l.flight, l.queue
 	l.flight, l.queue = nil, nil
 	if l.conn != nil {
 		_ = l.conn.Close()
@@ -98,6 +99,9 @@ func (l *link) fail(cause error) {
 	l.stop()
 	for _, e := range lost {
 		e.finish(nil, cause)
+	}
+	for _, e := range unwritten {
+		e.finish(nil, fmt.Errorf("%w: %w", errUnwritten, cause))
 	}
 }
 

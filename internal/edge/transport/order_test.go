@@ -118,7 +118,7 @@ func TestOutstandingRequestsAreBounded(t *testing.T) {
 			}
 		}()
 		synctest.Wait()
-		if len(replies) != maxOutstanding {
+		if len(replies) != defaultOutstanding {
 			t.Errorf("%d requests were started", len(replies))
 		}
 		replies[0]()
@@ -126,7 +126,7 @@ func TestOutstandingRequestsAreBounded(t *testing.T) {
 			t.Errorf("reply to %d", id)
 		}
 		synctest.Wait()
-		if len(replies) != maxOutstanding+1 {
+		if len(replies) != defaultOutstanding+1 {
 			t.Errorf("%d requests were started after one reply", len(replies))
 		}
 		for _, reply := range replies[1:] {
@@ -134,6 +134,50 @@ func TestOutstandingRequestsAreBounded(t *testing.T) {
 		}
 		shut(t, s, c)
 	})
+}
+
+// "16 requests, or what the listener says": replies keep their order while the
+// queue grows, wherever its front is.
+func TestAListenerMayLetMoreWait(t *testing.T) {
+	const limit, sent = 100, 250
+	started := make(chan func(), sent)
+	s := NewServer(Config{})
+	l, err := s.Listen(ListenerConfig{Name: "CONTROLLER", Addr: "127.0.0.1:0", Outstanding: limit, Routes: services{
+		3: {Handler: func(r *Request, reply func(Reply)) { started <- func() { echo(r, reply) } }},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Start()
+	defer s.Close(t.Context())
+	c := dial(t, l.Addr().String())
+	go func() {
+		for id := range int32(sent) {
+			_, _ = c.Write(appendRequest(nil, about("t"), id, "test"))
+		}
+	}()
+	id := int32(0)
+	answer := func(reply func()) {
+		t.Helper()
+		reply()
+		if got, _ := c.receive(); got != id {
+			t.Fatalf("reply to %d, want %d", got, id)
+		}
+		id++
+	}
+	for range 10 { // moves the front
+		answer(receiveFrom(t, started))
+	}
+	waiting := make([]func(), limit)
+	for i := range waiting {
+		waiting[i] = receiveFrom(t, started)
+	}
+	for _, reply := range waiting {
+		answer(reply)
+	}
+	for id < sent {
+		answer(receiveFrom(t, started))
+	}
 }
 
 // "... and 1 MiB of replies": a client that does not read is not served on.

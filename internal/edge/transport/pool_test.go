@@ -46,7 +46,7 @@ func TestPoolIsBounded(t *testing.T) {
 func TestCloseWaitsForRefusals(t *testing.T) {
 	c := NewClient("127.0.0.1:1", ClientConfig{})
 	c.link = newLink(c.addr, &c.cfg) // one that nobody works off
-	for range maxQueued {
+	for range defaultQueued {
 		c.Send(t.Context(), about("t"), func(kmsg.Response, error) {})
 	}
 	hold, told := make(chan struct{}), make(chan struct{})

@@ -9,8 +9,10 @@ import (
 )
 
 const (
-	maxOutstanding = 16      // requests of one connection that were started and not answered
-	maxReplyBytes  = 1 << 20 // replies of one connection that are ready and not sent
+	// defaultOutstanding is how many requests of one connection may be started
+	// and not answered, where the listener does not say.
+	defaultOutstanding = 16
+	maxReplyBytes      = 1 << 20 // replies of one connection that are ready and not sent
 )
 
 // call is one request from its start until its reply was sent.
@@ -40,10 +42,11 @@ type call struct {
 // queue holds the calls of one connection in the order of their requests: a
 // ring that the reader fills and the writer empties from the front.
 type queue struct {
+	limit      int // of calls in the ring
 	mu         sync.Mutex
 	toRead     sync.Cond // the reader may go on
 	toWrite    sync.Cond // the front is ready, or the end came
-	ring       [maxOutstanding]*call
+	ring       []*call   // grows up to limit as it is needed
 	head, n    int
 	readyBytes int64
 	// barrier is the call everything behind waits for. Invariant: it is in the
@@ -55,8 +58,12 @@ type queue struct {
 	closed   bool      // nothing will be sent any more
 }
 
-func newQueue() *queue {
-	q := &queue{}
+// newQueue makes a queue for so many calls; 0 means defaultOutstanding.
+func newQueue(limit int) *queue {
+	if limit <= 0 {
+		limit = defaultOutstanding
+	}
+	q := &queue{limit: limit, ring: make([]*call, min(limit, defaultOutstanding))}
 	q.toRead.L, q.toWrite.L = &q.mu, &q.mu
 	return q
 }
@@ -65,7 +72,7 @@ func newQueue() *queue {
 func (q *queue) waitTurn() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for !q.closed && !q.drained && (q.n == len(q.ring) || q.readyBytes >= maxReplyBytes || q.barrier != nil) {
+	for !q.closed && !q.drained && (q.n == q.limit || q.readyBytes >= maxReplyBytes || q.barrier != nil) {
 		q.toRead.Wait()
 	}
 	return !q.closed && !q.drained
@@ -74,12 +81,23 @@ func (q *queue) waitTurn() bool {
 // start puts a call at the end. Only the reader calls it, after waitTurn.
 func (q *queue) start(k *call) {
 	q.mu.Lock()
+	if q.n == len(q.ring) {
+		q.grow()
+	}
 	q.ring[(q.head+q.n)%len(q.ring)] = k
 	q.n++
 	if k.service.Barrier {
 		q.barrier = k
 	}
 	q.mu.Unlock()
+}
+
+// grow makes the full ring larger. q.mu is held.
+func (q *queue) grow() {
+	ring := make([]*call, min(2*len(q.ring), q.limit))
+	n := copy(ring, q.ring[q.head:])
+	copy(ring[n:], q.ring[:q.head])
+	q.ring, q.head = ring, 0
 }
 
 // answer takes the reply to a call, from any goroutine.
@@ -196,7 +214,8 @@ func (q *queue) close() {
 			ready = append(ready, k)
 		}
 	}
-	q.ring, q.n, q.barrier = [maxOutstanding]*call{}, 0, nil
+	clear(q.ring)
+	q.n, q.barrier = 0, nil
 	q.toRead.Broadcast()
 	q.toWrite.Broadcast()
 	q.mu.Unlock()

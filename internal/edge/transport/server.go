@@ -38,6 +38,7 @@ type ListenerConfig struct {
 	Addr           string      // host:port to bind; port 0 picks one
 	TLS            *tls.Config // nil: plaintext
 	MaxConnections int         // listener.name.<l>.max.connections; <= 0: no bound
+	Outstanding    int         // requests of one connection that may be started and not answered; <= 0: 16
 	Routes         Routes
 }
 
@@ -160,7 +161,7 @@ func (l *Listener) open(nc net.Conn) {
 	s := l.srv
 	host, port := peer(nc)
 	c := &conn{
-		srv: s, routes: l.cfg.Routes, nc: nc, q: newQueue(), idle: idle{allowance: s.cfg.Idle},
+		srv: s, routes: l.cfg.Routes, nc: nc, q: newQueue(l.cfg.Outstanding), idle: idle{allowance: s.cfg.Idle},
 		info: &ConnInfo{
 			ID: s.lastID.Add(1), Listener: l.cfg.Name, ClientHost: host, ClientPort: port,
 			Principal: "User:ANONYMOUS", TLS: l.cfg.TLS != nil,

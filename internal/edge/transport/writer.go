@@ -35,12 +35,13 @@ type writer struct {
 
 // run sends until nothing more can be sent.
 func (w *writer) run() {
-	var batch [maxOutstanding]*call
+	var batch []*call
 	for {
 		calls, ok := w.q.take(batch[:0])
 		if !ok {
 			return
 		}
+		batch = calls
 		err := w.send(calls)
 		w.done(calls)
 		if err != nil {
