@@ -12,6 +12,9 @@ import (
 // when it is fenced or shuts down.
 func (d *draft) leave(soft *Soft, broker kafka.NodeID) {
 	img := d.image()
+	if img.Hosted(broker).InSync == 0 {
+		return
+	}
 	for at, p := range img.Partitions() {
 		if p.InSync(broker) {
 			c := changeOf(img, soft, at, p)
@@ -25,6 +28,9 @@ func (d *draft) leave(soft *Soft, broker kafka.NodeID) {
 // (KIP-966).
 func (d *draft) leaveUnclean(soft *Soft, broker kafka.NodeID) {
 	img := d.image()
+	if h := img.Hosted(broker); h.InSync == 0 && h.Eligible == 0 {
+		return
+	}
 	for at, p := range img.Partitions() {
 		if p.InSync(broker) || slices.Contains(p.ELR, broker) {
 			c := changeOf(img, soft, at, p)
@@ -38,6 +44,9 @@ func (d *draft) leaveUnclean(soft *Soft, broker kafka.NodeID) {
 // leaveDir takes the broker's replicas in one directory out of their ISRs.
 func (d *draft) leaveDir(soft *Soft, broker kafka.NodeID, dir kafka.DirID) {
 	img := d.image()
+	if img.Hosted(broker).InSync == 0 {
+		return
+	}
 	for at, p := range img.Partitions() {
 		if in, ok := p.DirOf(broker); ok && in == dir && p.InSync(broker) {
 			c := changeOf(img, soft, at, p)
@@ -62,6 +71,9 @@ func (d *draft) unfence(soft *Soft, b *image.Broker) {
 	r.Fenced = -1
 	d.add(r)
 	img := d.image()
+	if img.Hosted(b.ID).Leaderless == 0 {
+		return
+	}
 	for at, p := range img.Partitions() {
 		if p.Leader == kafka.NoNode && p.HasReplica(b.ID) {
 			d.change(changeOf(img, soft, at, p))

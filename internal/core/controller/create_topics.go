@@ -66,7 +66,7 @@ func CreateTopics(img *image.Image, soft *Soft, want TopicsToCreate) Decision[[]
 		return refusef[[]CreatedTopic](kerr.PolicyViolation,
 			"excessively large number of partitions per request: %d, at most %d are allowed", n, MaxPartitions)
 	}
-	c := topicCreator{draft: draftOn(img), soft: soft, counts: map[string]int{}, ids: map[kafka.TopicID]bool{}}
+	c := topicCreator{draft: draftOn(img), soft: soft, counts: map[string]int{}, similar: map[string]string{}, ids: map[kafka.TopicID]bool{}}
 	for _, t := range want.Topics {
 		c.counts[t.Name]++
 	}
@@ -108,8 +108,8 @@ type topicCreator struct {
 	soft   *Soft
 	counts map[string]int // of each name in the request
 	placer *placer        // made for the first topic that needs one
-	// similar are names that exist by their form for metrics, where '.' and '_'
-	// are the same; made for the first topic that needs it.
+	// similar are names of the request by their form for metrics, where '.' and
+	// '_' are the same.
 	similar map[string]string
 	ids     map[kafka.TopicID]bool // taken in this request
 }
@@ -151,18 +151,11 @@ func (c *topicCreator) check(t NewTopic) (map[string]string, error) {
 	return c.checkConfigs(t)
 }
 
-// alike finds a topic whose name differs in nothing but '.' and '_'.
+// alike finds a topic, of those that exist and those of the request, whose name
+// differs in nothing but '.' and '_'.
 func (c *topicCreator) alike(name string) (string, bool) {
-	if !strings.ContainsAny(name, "._") {
-		return "", false
-	}
-	if c.similar == nil {
-		c.similar = map[string]string{}
-		for other := range c.img.TopicNames().All() {
-			if strings.ContainsAny(other, "._") {
-				c.similar[metricName(other)] = other
-			}
-		}
+	if other, ok := c.img.Alike(name); ok {
+		return other, true
 	}
 	other, ok := c.similar[metricName(name)]
 	return other, ok
@@ -265,10 +258,7 @@ func (c *topicCreator) write(t CreatedTopic, parts [][]kafka.NodeID) {
 	for i, replicas := range parts {
 		c.addPartition(t.ID, kafka.PartitionID(i), replicas)
 	}
-	if c.similar != nil {
-		c.similar[metricName(t.Name)] = t.Name
-	} else if strings.ContainsAny(t.Name, "._") {
-		c.alike(t.Name) // begins the index
+	if strings.ContainsAny(t.Name, "._") {
 		c.similar[metricName(t.Name)] = t.Name
 	}
 }

@@ -137,14 +137,7 @@ func (d *draft) moveTo(soft *Soft, b *image.Broker, known *beat, next brokerStat
 	}
 }
 
-func leads(img *image.Image, id kafka.NodeID) bool {
-	for _, p := range img.Partitions() {
-		if p.Leader == id {
-			return true
-		}
-	}
-	return false
-}
+func leads(img *image.Image, id kafka.NodeID) bool { return img.Hosted(id).Leads > 0 }
 
 // heldForDirs keeps a broker with several directories fenced until the log
 // says for each of its replicas in which one it is (KIP-858): if a directory
@@ -155,11 +148,7 @@ func (s *Soft) heldForDirs(img *image.Image, b *image.Broker, known *beat, now k
 	if !img.Level().HasDirectories() || len(b.Dirs) < 2 {
 		return false
 	}
-	for _, p := range img.Partitions() {
-		if dir, ok := p.DirOf(b.ID); ok && image.Unplaced(dir) {
-			reply.Unplaced++
-		}
-	}
+	reply.Unplaced = img.Hosted(b.ID).Unplaced
 	if reply.Unplaced == 0 {
 		return false
 	}

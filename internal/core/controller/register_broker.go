@@ -86,7 +86,7 @@ func (d *draft) cleanUp(soft *Soft, old *image.Broker, previous kafka.BrokerEpoc
 // rule of KIP-858, replay does so without records.
 func (d *draft) placeInOnlyDir(old *image.Broker, dirs []kafka.DirID) {
 	img := d.image()
-	if !d.level().HasDirectories() || !image.BecomesSeveral(old.Dirs, dirs) || img.DirsByRule() {
+	if img.Hosted(old.ID).Unplaced == 0 || !d.level().HasDirectories() || !image.BecomesSeveral(old.Dirs, dirs) || img.DirsByRule() {
 		return
 	}
 	for at, p := range img.Partitions() {

@@ -21,18 +21,41 @@ func Apply(prev *Image, recs []metarec.Message) (*Image, Delta, error) {
 // but not in Stable, and the delta leaves them out; the delta of the records
 // that end it has them all, that of an abort none.
 func ApplyAt(prev *Image, base kafka.Offset, recs []metarec.Message) (*Image, Delta, error) {
-	a := applierOf(prev)
+	r := NewReplay(prev)
+	if err := r.Add(base, recs); err != nil {
+		return nil, Delta{}, err
+	}
+	next, delta := r.Done()
+	return next, delta, nil
+}
+
+// Replay is ApplyAt for records of several batches, which cost hardly more than
+// one: they become one image and one delta.
+type Replay struct {
+	a    *applier
+	prev *Image
+}
+
+// NewReplay begins with the image that the records follow.
+func NewReplay(prev *Image) *Replay { return &Replay{a: applierOf(prev), prev: prev} }
+
+// Add applies the records of one batch, whose first one has offset base. Errors
+// are those of Apply; nothing may be done with the replay after one.
+func (r *Replay) Add(base kafka.Offset, recs []metarec.Message) error {
 	for n, rec := range recs {
-		a.offset = base + kafka.Offset(n)
-		if err := a.apply(rec); err != nil {
-			return nil, Delta{}, fmt.Errorf("%s at offset %d: %w", rec.MessageName(), a.offset, err)
+		r.a.offset = base + kafka.Offset(n)
+		if err := r.a.apply(rec); err != nil {
+			return fmt.Errorf("%s at offset %d: %w", rec.MessageName(), r.a.offset, err)
 		}
 	}
-	next := a.image()
-	if len(recs) > 0 {
-		next.prov.Offset = a.offset
-	}
-	return next, a.readable.delta(prev.Stable(), next.Stable()), nil
+	return nil
+}
+
+// Done gives the image after all records, and what they changed for readers.
+func (r *Replay) Done() (*Image, Delta) {
+	next := r.a.image()
+	next.prov.Offset = r.a.offset
+	return next, r.a.readable.delta(r.prev.Stable(), next.Stable())
 }
 
 // applier is an image under change.

@@ -69,6 +69,9 @@ func (a *applier) dirsByRule() bool {
 // record, and the next snapshot names the directory. Explicit ids stay: a list
 // of one may also mean that a second directory was offline.
 func (a *applier) placeByRule(broker kafka.NodeID, dir kafka.DirID) {
+	if h, _ := a.topics.hostedNow().Get(broker); h.Unplaced == 0 {
+		return
+	}
 	a.topics.settle()
 	for id, t := range a.topics.byID.Done().All() {
 		for n, p := range t.Partitions.All() {

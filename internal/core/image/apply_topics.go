@@ -14,8 +14,11 @@ import (
 type topicsEdit struct {
 	byID       *pmap.Edit[kafka.TopicID, *Topic]
 	byName     *pmap.Edit[string, kafka.TopicID]
+	alike      *pmap.Edit[likeness, struct{}]
 	touched    map[kafka.TopicID]*topicEdit
 	partitions int
+	hosted     hostedEdit // changes of counted, nil for none
+	counted    pmap.Map[kafka.NodeID, Hosted]
 }
 
 // topicEdit is one topic whose partitions change.
@@ -26,7 +29,10 @@ type topicEdit struct {
 }
 
 func editTopics(img *Image) *topicsEdit {
-	return &topicsEdit{byID: img.topics.Edit(), byName: img.names.Edit(), partitions: img.partitions}
+	return &topicsEdit{
+		byID: img.topics.Edit(), byName: img.names.Edit(), alike: img.alike.Edit(),
+		partitions: img.partitions, counted: img.hosted,
+	}
 }
 
 // topic opens a topic for change.
@@ -54,6 +60,9 @@ func (e *topicsEdit) add(id kafka.TopicID, name string) {
 	t := &Topic{ID: id, Name: name, Partitions: noPartitions}
 	e.byID.Set(id, t)
 	e.byName.Set(name, id)
+	if metric, changes := metricName(name); changes {
+		e.alike.Set(likeness{metric, name}, struct{}{})
+	}
 }
 
 var noPartitions = pmap.Ordered[kafka.PartitionID, *Partition]()
@@ -61,17 +70,33 @@ var noPartitions = pmap.Ordered[kafka.PartitionID, *Partition]()
 func (e *topicsEdit) remove(id kafka.TopicID) {
 	t, _ := e.topic(id)
 	e.partitions -= t.partitions.Len()
+	for _, p := range t.partitions.Done().All() {
+		e.count(p, -1)
+	}
 	e.byID.Delete(id)
 	e.byName.Delete(t.name)
+	if metric, changes := metricName(t.name); changes {
+		e.alike.Delete(likeness{metric, t.name})
+	}
 	delete(e.touched, id)
 }
 
 // set puts a partition into an open topic.
 func (e *topicsEdit) set(t *topicEdit, id kafka.PartitionID, p *Partition) {
-	if !t.partitions.Has(id) {
+	if old, had := t.partitions.Get(id); had {
+		e.count(old, -1)
+	} else {
 		e.partitions++
 	}
+	e.count(p, +1)
 	t.partitions.Set(id, p)
+}
+
+func (e *topicsEdit) count(p *Partition, sign int) {
+	if e.hosted == nil {
+		e.hosted = hostedEdit{}
+	}
+	e.hosted.count(p, sign)
 }
 
 // settle writes the open topics back, so that byID has them all.
@@ -85,7 +110,15 @@ func (e *topicsEdit) settle() {
 
 func (e *topicsEdit) done() topicSet {
 	e.settle()
-	return topicSet{e.byID.Done(), e.byName.Done(), e.partitions}
+	return topicSet{e.byID.Done(), e.byName.Done(), e.partitions, e.alike.Done(), e.hostedNow()}
+}
+
+// hostedNow is the counts with all changes so far.
+func (e *topicsEdit) hostedNow() pmap.Map[kafka.NodeID, Hosted] {
+	if e.hosted != nil {
+		e.counted, e.hosted = e.hosted.done(e.counted), nil
+	}
+	return e.counted
 }
 
 func (a *applier) addTopic(r *metarec.TopicRecord) error {

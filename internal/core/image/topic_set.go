@@ -12,11 +12,18 @@ type topicSet struct {
 	topics     pmap.Map[kafka.TopicID, *Topic]
 	names      pmap.Map[string, kafka.TopicID]
 	partitions int // of all topics
+	// alike has the names that metrics change, behind what metrics make of them.
+	alike pmap.Map[likeness, struct{}]
+	// hosted is what each broker has of all partitions; brokers without any are
+	// not in it.
+	hosted pmap.Map[kafka.NodeID, Hosted]
 }
 
 var noTopics = topicSet{
 	topics: pmap.By[kafka.TopicID, *Topic](kafka.TopicID.Compare),
 	names:  pmap.Ordered[string, kafka.TopicID](),
+	alike:  pmap.By[likeness, struct{}](compareLikeness),
+	hosted: pmap.Ordered[kafka.NodeID, Hosted](),
 }
 
 // Topics are all topics, by id.
@@ -39,6 +46,30 @@ func (s *topicSet) TopicNamed(name string) (*Topic, bool) {
 
 // TopicByID finds a topic by id.
 func (s *topicSet) TopicByID(id kafka.TopicID) (*Topic, bool) { return s.topics.Get(id) }
+
+// Alike finds a topic whose name differs in nothing but '.' and '_', which are
+// the same in the names of metrics.
+func (s *topicSet) Alike(name string) (other string, found bool) {
+	metric, changes := metricName(name)
+	if !changes {
+		return "", false
+	}
+	for l := range s.alike.From(likeness{metric: metric}) {
+		if l.metric != metric {
+			break
+		}
+		if l.topic != name {
+			return l.topic, true
+		}
+	}
+	return "", false
+}
+
+// Hosted is what a broker has of all partitions.
+func (s *topicSet) Hosted(broker kafka.NodeID) Hosted {
+	h, _ := s.hosted.Get(broker)
+	return h
+}
 
 // Partition finds a partition by its topic's name.
 func (s *topicSet) Partition(tp kafka.TopicPartition) (*Partition, bool) {
