@@ -143,8 +143,12 @@ func (l listener) Snapshot(r *raftnode.SnapshotReader) {
 	l.view.Load(image.Provenance{Offset: id.EndOffset - 1, Epoch: id.Epoch, TimestampMs: r.LastContainedTimestamp()}, r.Batches())
 }
 
-func (l listener) Commit(b raftnode.Batch) {
-	l.view.Commit(metaview.Batch{Base: b.Base, End: b.End, Epoch: b.Epoch, TimestampMs: b.AppendTimestamp, Records: b.Records})
+func (l listener) Commit(batches []raftnode.Batch) {
+	all := make([]metaview.Batch, len(batches))
+	for i, b := range batches {
+		all[i] = metaview.Batch{Base: b.Base, End: b.End, Epoch: b.Epoch, TimestampMs: b.AppendTimestamp, Records: b.Records}
+	}
+	l.view.Commit(all...)
 }
 
 func (l listener) Leader(at raftnode.LeaderAndEpoch) { l.view.Leader(at.Leader, at.Epoch) }

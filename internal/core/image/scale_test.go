@@ -96,4 +96,3 @@ func BenchmarkAlike(b *testing.B) {
 		}
 	}
 }
-

@@ -18,24 +18,30 @@ type Batch struct {
 	Records     [][]byte // framed metadata records
 }
 
-// Commit applies a committed batch.
-func (v *View) Commit(b Batch) {
-	if v.faulty {
+// Commit applies committed batches, one after the other, and publishes what they
+// come to as one change: what was committed while the publishers were busy costs
+// them one more round, however much it is.
+func (v *View) Commit(batches ...Batch) {
+	if v.faulty || len(batches) == 0 {
 		return
 	}
-	records, err := decode(b.Records)
-	if err != nil {
-		v.fault(fmt.Errorf("batch at offset %d: %w", b.Base, err))
-		return
+	replay := image.NewReplay(v.latest)
+	for _, b := range batches {
+		records, err := decode(b.Records)
+		if err != nil {
+			v.fault(fmt.Errorf("batch at offset %d: %w", b.Base, err))
+			return
+		}
+		if err := replay.Add(b.Base, records); err != nil {
+			v.fault(err)
+			return
+		}
+		v.snapshot.saw(size(b.Records))
 	}
-	next, delta, err := image.ApplyAt(v.latest, b.Base, records)
-	if err != nil {
-		v.fault(err)
-		return
-	}
-	v.latest = next.At(image.Provenance{Offset: b.End - 1, Epoch: b.Epoch, TimestampMs: b.TimestampMs})
-	v.end = b.End
-	v.snapshot.saw(size(b.Records))
+	last := batches[len(batches)-1]
+	next, delta := replay.Done()
+	v.latest = next.At(image.Provenance{Offset: last.End - 1, Epoch: last.Epoch, TimestampMs: last.TimestampMs})
+	v.end = last.End
 	v.publish(delta)
 	v.maybeSnapshot()
 }

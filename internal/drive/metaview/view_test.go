@@ -250,3 +250,23 @@ func TestASnapshotWaitsForTheEndOfATransaction(t *testing.T) {
 		t.Errorf("%d snapshots after the end", len(g.snapshots))
 	}
 }
+
+// "and publishes what they come to as one change."
+func TestBatchesCommittedTogetherArePublishedOnce(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 20})
+	commit(t, v, 0, level())
+	g.high = 6
+	v.Commit(
+		Batch{Base: 1, End: 2, Epoch: 1, Records: framed(t, topic(0))},
+		Batch{Base: 2, End: 3, Epoch: 2}, // a control record
+		Batch{Base: 3, End: 6, Epoch: 2, TimestampMs: 77, Records: framed(t, topic(1), topic(2), &metarec.RemoveTopicRecord{TopicId: topic(0).TopicId})},
+	)
+	if !slices.Equal(s.topics, []int{0, 2}) || !slices.Equal(s.created, []int{0, 2}) || !slices.Equal(s.applied, []kafka.Offset{1, 6}) {
+		t.Errorf("published %v topics, %v created, applied %v", s.topics, s.created, s.applied)
+	}
+	want := image.Provenance{Offset: 5, Epoch: 2, TimestampMs: 77}
+	if got := v.Image().Provenance(); got != want {
+		t.Errorf("the image is of %+v, not %+v", got, want)
+	}
+}

@@ -21,7 +21,7 @@ func BenchmarkAppend(b *testing.B) {
 type counted struct{ ends chan kafka.Offset }
 
 func (c counted) Snapshot(*SnapshotReader) {}
-func (c counted) Commit(b Batch)           { c.ends <- b.End }
+func (c counted) Commit(all []Batch)       { c.ends <- all[len(all)-1].End }
 func (c counted) Leader(LeaderAndEpoch)    {}
 
 func benchmarkAppend(b *testing.B, fsys vfs.FS, dir string, deep int) {

@@ -114,14 +114,16 @@ func (e *ear) take(records [][]byte) {
 	}
 }
 
-func (e *ear) Commit(b Batch) {
+func (e *ear) Commit(batches []Batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if b.Base != e.end {
-		panic(fmt.Sprintf("batch at %d follows %d", b.Base, e.end))
+	for _, b := range batches {
+		if b.Base != e.end {
+			panic(fmt.Sprintf("batch at %d follows %d", b.Base, e.end))
+		}
+		e.take(b.Records)
+		e.end = b.End
 	}
-	e.take(b.Records)
-	e.end = b.End
 	e.news.Broadcast()
 }
 

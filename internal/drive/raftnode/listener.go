@@ -15,9 +15,10 @@ type Listener interface {
 	// Snapshot replaces everything told so far. Bootstrap records of the
 	// checkpoint of format time are not told; see Bootstrap.
 	Snapshot(r *SnapshotReader)
-	// Commit brings every committed batch, also those of control records, which
-	// have no records for the listener but move the end.
-	Commit(b Batch)
+	// Commit brings every committed batch, in order and as many at once as there
+	// are by now, also those of control records, which have no records for the
+	// listener but move the end. There is at least one.
+	Commit(batches []Batch)
 	// Leader tells who leads an epoch: NoNode first, if nobody is known yet, then
 	// the leader. A node that led and gave up tells NoNode for the same epoch
 	// again. This node is named only after all records below the start of its
@@ -25,7 +26,8 @@ type Listener interface {
 	Leader(l LeaderAndEpoch)
 }
 
-// Batch is one committed batch. The records live until Commit returns.
+// Batch is one committed batch. The records, and the slice it came in, live until
+// Commit returns.
 type Batch struct {
 	Base, End       kafka.Offset
 	Epoch           kafka.Epoch
@@ -95,7 +97,8 @@ type delivery struct {
 	told LeaderAndEpoch
 
 	buf     []byte
-	records [][]byte
+	records [][]byte // of all batches in buf
+	batches []Batch
 }
 
 // run waits for news and tells it, until the node stops.
@@ -155,7 +158,7 @@ func (d *delivery) catchUp(commit kafka.Offset) error {
 		}
 	}
 	if cap(d.buf) > keptBytes {
-		d.buf = nil // of a replay; what is new is small
+		d.buf, d.records, d.batches = nil, nil, nil // of a replay; what is new is small
 	}
 	return nil
 }
@@ -185,24 +188,28 @@ func (d *delivery) load(id raft.SnapshotID) error {
 
 // tell hands on the batches that were read.
 func (d *delivery) tell(commit kafka.Offset) error {
-	before := d.next
+	d.batches, d.records = d.batches[:0], d.records[:0]
+	next := d.next
 	for h, raw := range batch.All(d.buf) {
-		if h.End() <= d.next || h.End() > commit {
+		if h.End() <= next || h.End() > commit {
 			continue
 		}
 		b := Batch{Base: h.BaseOffset, End: h.End(), Epoch: h.LeaderEpoch, AppendTimestamp: h.MaxTimestamp}
 		if !h.Control() {
 			var err error
-			if d.records, err = values(d.records[:0], raw); err != nil {
+			first := len(d.records)
+			if d.records, err = values(d.records, raw); err != nil {
 				return err
 			}
-			b.Records = d.records
+			b.Records = d.records[first:len(d.records):len(d.records)]
 		}
-		d.to.Commit(b)
-		d.next = h.End()
+		d.batches = append(d.batches, b)
+		next = h.End()
 	}
-	if d.next == before {
+	if next == d.next {
 		return fmt.Errorf("%w: nothing can be read below %d", batch.ErrCorrupt, commit)
 	}
+	d.to.Commit(d.batches)
+	d.next = next
 	return nil
 }

@@ -22,6 +22,8 @@ type writer struct {
 	wake chan struct{} // room for one
 	quit chan struct{}
 	part *part // snapshot being downloaded
+	// joined is where appends of one round become one write.
+	joined []byte
 }
 
 type jobKind int
@@ -90,15 +92,15 @@ func (w *writer) round(jobs []job) error {
 	var bytes int64
 	dirty := false
 	for _, j := range jobs {
-		if err := w.do(j); err != nil {
-			return err
-		}
 		if j.kind == jobAppend || j.kind == jobTruncate {
 			dirty, last = true, j.seq
 		}
 		if j.counted {
 			bytes += int64(len(j.bytes))
 		}
+	}
+	if err := w.doAll(jobs); err != nil {
+		return err
 	}
 	if !dirty {
 		return nil
@@ -126,12 +128,55 @@ func (w *writer) sync() error {
 	return nil
 }
 
+// maxJoined bounds the bytes of several appends that become one write.
+const maxJoined = 256 << 10
+
+// doAll does jobs in order, and appends that follow each other at once: a storm
+// of small batches costs a system call a round and not one each.
+func (w *writer) doAll(jobs []job) error {
+	for len(jobs) > 0 {
+		if n := joinable(jobs); n > 1 {
+			w.joined = w.joined[:0]
+			for _, j := range jobs[:n] {
+				w.joined = append(w.joined, j.bytes...)
+			}
+			if err := w.append(w.joined); err != nil {
+				return err
+			}
+			jobs = jobs[n:]
+			continue
+		}
+		if err := w.do(jobs[0]); err != nil {
+			return err
+		}
+		jobs = jobs[1:]
+	}
+	return nil
+}
+
+// joinable is how many of the first jobs are appends that fit into one write.
+func joinable(jobs []job) (n int) {
+	size := 0
+	for _, j := range jobs {
+		if size += len(j.bytes); j.kind != jobAppend || size > maxJoined {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (w *writer) append(batches []byte) error {
+	if err := w.n.log.Append(batches); err != nil {
+		return fmt.Errorf("appending to the metadata log: %w", err)
+	}
+	return nil
+}
+
 func (w *writer) do(j job) error {
 	switch j.kind {
 	case jobAppend:
-		if err := w.n.log.Append(j.bytes); err != nil {
-			return fmt.Errorf("appending to the metadata log: %w", err)
-		}
+		return w.append(j.bytes)
 	case jobTruncate:
 		if err := w.n.log.TruncateTo(j.offset); err != nil {
 			return fmt.Errorf("truncating the metadata log to %d: %w", j.offset, err)
