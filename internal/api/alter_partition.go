@@ -26,7 +26,7 @@ func (h alterPartition) serve(_ Context, req *kmsg.AlterPartitionRequest, reply 
 			})
 		}
 	}
-	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredISR] {
+	ctrlnode.SubmitRepeatable(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredISR] {
 		return controller.AlterPartition(img, soft, want)
 	}, func(altered []controller.AlteredISR, err error) {
 		resp := kmsg.NewPtrAlterPartitionResponse()

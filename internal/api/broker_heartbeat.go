@@ -25,7 +25,7 @@ func (h brokerHeartbeat) serve(_ Context, req *kmsg.BrokerHeartbeatRequest, repl
 		WantFence:      req.WantFence, WantShutDown: req.WantShutdown,
 		OfflineDirs: dirIDs(req.OfflineLogDirs), Cordoned: dirIDs(req.CordonedLogDirs),
 	}
-	ctrlnode.Submit(h.controller, controlTimeout, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
+	ctrlnode.SubmitRepeatable(h.controller, controlTimeout, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
 		return controller.Heartbeat(img, soft, now, want)
 	}, func(beaten controller.Beaten, err error) {
 		resp := kmsg.NewPtrBrokerHeartbeatResponse()

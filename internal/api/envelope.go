@@ -57,8 +57,12 @@ func (e envelope) serve(c Context, req *kmsg.EnvelopeRequest, reply func(kmsg.Re
 		ClientHost: host.String(), Principal: principal,
 	}
 	e.table.Call(c.Ctx, conn, inner, func(resp kmsg.Response, err error) {
-		if err != nil {
+		switch {
+		case err != nil:
 			answer(nil, kerr.Of(err))
+			return
+		case Elsewhere(resp):
+			answer(nil, kerr.NotController)
 			return
 		}
 		data := wire.AppendResponseHeader(nil, header.Key, header.Version, header.CorrelationID)
@@ -66,22 +70,26 @@ func (e envelope) serve(c Context, req *kmsg.EnvelopeRequest, reply func(kmsg.Re
 	})
 }
 
-// open decodes the request inside. Only forwarded APIs may travel this way.
+// open decodes the request inside. Only forwarded APIs may travel this way. What
+// cannot be read is of an unsupported version, which tells it from an envelope
+// that is not in order itself.
 func (e envelope) open(frame []byte) (kmsg.Request, wire.RequestHeader, error) {
 	header, body, err := wire.ReadRequestHeader(frame)
-	if err != nil {
-		return nil, header, kerr.Errorf(kerr.InvalidRequest, "%v", err)
-	}
-	if !e.table.forwards(header.Key, header.Version) {
-		return nil, header, kerr.Errorf(kerr.InvalidRequest, "API %d version %d is not one that is forwarded", header.Key, header.Version)
+	switch {
+	case err != nil:
+		return nil, header, kerr.Errorf(kerr.UnsupportedVersion, "%v", err)
+	case !e.table.forwards(header.Key):
+		return nil, header, kerr.Errorf(kerr.InvalidRequest, "API %d is not one that is forwarded", header.Key)
+	case !e.table.serves(header.Key, header.Version):
+		return nil, header, kerr.Errorf(kerr.UnsupportedVersion, "API %d version %d is not served", header.Key, header.Version)
 	}
 	if memory, err := wire.RequestMemory(header.Key, header.Version, body); err != nil || memory > maxUnsealed(body) {
-		return nil, header, kerr.Errorf(kerr.InvalidRequest, "a body of %d bytes would take %d in memory (%v)", len(body), memory, err)
+		return nil, header, kerr.Errorf(kerr.UnsupportedVersion, "a body of %d bytes would take %d in memory (%v)", len(body), memory, err)
 	}
 	inner := kmsg.RequestForKey(header.Key)
 	inner.SetVersion(header.Version)
 	if err := inner.ReadFrom(body); err != nil {
-		return nil, header, kerr.Errorf(kerr.InvalidRequest, "%v", err)
+		return nil, header, kerr.Errorf(kerr.UnsupportedVersion, "%v", err)
 	}
 	return inner, header, nil
 }
@@ -89,13 +97,15 @@ func (e envelope) open(frame []byte) (kmsg.Request, wire.RequestHeader, error) {
 // maxUnsealed bounds the memory of a forwarded request by its size on the wire.
 func maxUnsealed(body []byte) int64 { return 4*int64(len(body)) + 64<<10 }
 
-// forwards tells whether a key and version is served and marked as forwarded.
-func (t *Table) forwards(key, version int16) bool {
-	if key < 0 || int(key) >= len(t.byKey) || t.byKey[key] < 0 {
-		return false
-	}
+// forwards tells whether a key is served and marked as forwarded.
+func (t *Table) forwards(key int16) bool {
+	return key >= 0 && int(key) < len(t.byKey) && t.byKey[key] >= 0 && t.routes[t.byKey[key]].Forwarded
+}
+
+// serves tells whether a key that the table has is served at a version.
+func (t *Table) serves(key, version int16) bool {
 	r := &t.routes[t.byKey[key]]
-	return r.Forwarded && r.Min <= version && version <= r.Max
+	return r.Min <= version && version <= r.Max
 }
 
 // Seal makes the envelope of a client's request.

@@ -81,11 +81,49 @@ func TestAnEnvelopeThatIsNotInOrderIsRefused(t *testing.T) {
 	f("no principal", kerr.PrincipalDeserializationFailure, func(e *kmsg.EnvelopeRequest) { e.RequestPrincipal = nil })
 	f("principal cut short", kerr.PrincipalDeserializationFailure, func(e *kmsg.EnvelopeRequest) { e.RequestPrincipal = e.RequestPrincipal[:4] })
 	f("address of 3 bytes", kerr.InvalidRequest, func(e *kmsg.EnvelopeRequest) { e.ClientHostAddress = []byte{1, 2, 3} })
-	f("request cut short", kerr.InvalidRequest, func(e *kmsg.EnvelopeRequest) { e.RequestData = e.RequestData[:len(e.RequestData)-4] })
-	f("no request", kerr.InvalidRequest, func(e *kmsg.EnvelopeRequest) { e.RequestData = nil })
+	f("request cut short", kerr.UnsupportedVersion, func(e *kmsg.EnvelopeRequest) { e.RequestData = e.RequestData[:len(e.RequestData)-4] })
+	f("a version that is not served", kerr.UnsupportedVersion, func(e *kmsg.EnvelopeRequest) { e.RequestData = Seal(from, createRequest(1)).RequestData })
+	f("no request", kerr.UnsupportedVersion, func(e *kmsg.EnvelopeRequest) { e.RequestData = nil })
 	f("an API that is not forwarded", kerr.InvalidRequest, func(e *kmsg.EnvelopeRequest) {
 		e.RequestData = Seal(from, kmsg.NewPtrBrokerHeartbeatRequest()).RequestData
 	})
+}
+
+// "If the inner response contains NOT_CONTROLLER anywhere, the envelope carries
+// error 41 and no data", and so for DescribeQuorum with NOT_LEADER_OR_FOLLOWER. In
+// the entries of AlterPartition the code means something else.
+func TestAnAnswerOfTheWrongNodeIsNotTheClients(t *testing.T) {
+	f := func(want bool, resp kmsg.Response) {
+		t.Helper()
+		if got := Elsewhere(resp); got != want {
+			t.Errorf("%T: elsewhere %v", resp, got)
+		}
+	}
+	wrong := int16(kerr.NotController)
+	f(true, &kmsg.CreateTopicsResponse{Topics: []kmsg.CreateTopicsResponseTopic{{}, {ErrorCode: wrong}}})
+	f(false, &kmsg.CreateTopicsResponse{Topics: []kmsg.CreateTopicsResponseTopic{{}, {ErrorCode: 36}}})
+	f(true, &kmsg.UpdateFeaturesResponse{ErrorCode: wrong})
+	f(true, &kmsg.BrokerHeartbeatResponse{ErrorCode: wrong})
+	f(true, &kmsg.AlterPartitionResponse{ErrorCode: wrong})
+	f(false, &kmsg.AlterPartitionResponse{Topics: []kmsg.AlterPartitionResponseTopic{{
+		Partitions: []kmsg.AlterPartitionResponseTopicPartition{{ErrorCode: wrong}},
+	}}})
+	f(true, &kmsg.DescribeQuorumResponse{Topics: []kmsg.DescribeQuorumResponseTopic{{
+		Partitions: []kmsg.DescribeQuorumResponseTopicPartition{{ErrorCode: int16(kerr.NotLeaderOrFollower)}},
+	}}})
+
+	standby := later(2, 7, func(_ Context, req *kmsg.CreateTopicsRequest, reply func(kmsg.Response)) {
+		reply(refusal(req, kerr.Errorf(kerr.NotController, "the active controller is 3")))
+	}).on(OnController).forwarded()
+	req := createRequest(7)
+	var got *kmsg.EnvelopeResponse
+	c := Context{&transport.Request{Conn: &transport.ConnInfo{}, Ctx: context.Background()}}
+	envelope{NewTable(OnController, About{}, []Route{standby})}.serve(c, Seal(&transport.ConnInfo{}, req), func(resp kmsg.Response) {
+		got = resp.(*kmsg.EnvelopeResponse)
+	})
+	if kerr.Code(got.ErrorCode) != kerr.NotController || got.ResponseData != nil {
+		t.Errorf("the envelope carries %v and %d bytes", kerr.Code(got.ErrorCode), len(got.ResponseData))
+	}
 }
 
 func FuzzReadPrincipal(f *testing.F) {

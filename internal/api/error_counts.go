@@ -63,6 +63,27 @@ func (c *ErrorCounts) walk(v reflect.Value, at *codes) {
 	}
 }
 
+// holds tells whether an answer holds a code anywhere.
+func holds(m kmsg.Response, code kerr.Code) bool {
+	v := reflect.ValueOf(m).Elem()
+	return codesIn(v.Type()).hold(v, code)
+}
+
+func (at *codes) hold(v reflect.Value, code kerr.Code) bool {
+	if at.own >= 0 && kerr.Code(v.Field(at.own).Int()) == code {
+		return true
+	}
+	for _, below := range at.lists {
+		list := v.Field(below.field)
+		for i := range list.Len() {
+			if below.codes.hold(list.Index(i), code) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // codes is where the error codes of a struct are.
 type codes struct {
 	own   int // the field ErrorCode; -1: none

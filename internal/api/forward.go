@@ -50,7 +50,9 @@ func (f forward) serve(r *transport.Request, reply func(transport.Reply)) {
 	ctx, cancel := context.WithTimeout(r.Ctx, forwardPatience)
 	f.to.Forward(ctx, r.Conn, r.Body, func(resp kmsg.Response, err error) {
 		cancel()
-		if err != nil {
+		// A version that the controller does not know closes the connection, as
+		// one that the broker itself does not know.
+		if err != nil && kerr.Of(err) != kerr.UnsupportedVersion {
 			resp = refusal(r.Body, err)
 		}
 		if resp == nil {

@@ -5,6 +5,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/controller"
 	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -27,7 +28,11 @@ func (h incrementalAlterConfigs) serve(_ Context, req *kmsg.IncrementalAlterConf
 		}
 		want.Resources = append(want.Resources, change)
 	}
-	ctrlnode.Submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredResource] {
+	submit := ctrlnode.Submit[[]controller.AlteredResource]
+	if toctrl.Repeatable(req) {
+		submit = ctrlnode.SubmitRepeatable
+	}
+	submit(h.controller, controlTimeout, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredResource] {
 		return controller.IncrementalAlterConfigs(img, soft, want)
 	}, func(altered []controller.AlteredResource, err error) {
 		resp := kmsg.NewPtrIncrementalAlterConfigsResponse()

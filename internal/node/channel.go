@@ -7,22 +7,35 @@ import (
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
+	"github.com/ottla/ottla/internal/drive/raftnode"
+	"github.com/ottla/ottla/internal/edge/transport"
 )
 
 // newChannel makes the way to the active controller.
 func (n *node) newChannel() *toctrl.Channel {
 	cfg := toctrl.Config{
-		Self:   n.cfg.Node().ID,
-		Leader: n.quorum.leader,
-		Own:    api.OwnConn(n.cfg.Node().ControllerNames[0]),
-		Seal:   api.Seal, Unseal: api.Unseal,
-		Pool: n.peers,
+		Self: n.cfg.Node().ID,
+		Own:  api.OwnConn(n.cfg.Node().ControllerNames[0]),
+		Seal: api.Seal, Unseal: api.Unseal, Elsewhere: api.Elsewhere,
+		Clients: n.newClientsPool(), Pool: n.peers,
 	}
 	if n.controller != nil {
 		table := api.NewTable(api.OnController, n.about(), n.routes)
 		cfg.Local, cfg.Newest = table.Call, table.Newest
 	}
-	return toctrl.New(cfg)
+	c := toctrl.New(cfg)
+	n.quorum.WatchLeader(func(v raftnode.View) { c.Moved(leaderIn(v, cfg.Self)) })
+	return c
+}
+
+// newClientsPool makes the connections that carry the requests of clients to the
+// controller.
+func (n *node) newClientsPool() *transport.Pool {
+	cfg := n.clientConfig()
+	cfg.MaxQueued = toctrl.MaxUnderWay
+	pool := transport.NewPool(cfg)
+	n.onStop(pool.Close)
+	return pool
 }
 
 // startRegistrar keeps this controller registered with the active one.

@@ -55,7 +55,7 @@ func (n *node) startQuorum(ctx context.Context) error {
 	n.routes = n.controllerRoutes()
 	n.channel = n.newChannel()
 	n.onStop(n.channel.Close)
-	n.watched.show(n.quorum.Register, n.registerMetadata)
+	n.watched.show(n.quorum.Register, n.registerMetadata, n.channel.Register)
 	if n.controller != nil {
 		n.watched.show(n.registerController)
 		n.startRegistrar()
@@ -124,6 +124,11 @@ func (n *node) controllerSettings() *controller.Settings {
 	}
 }
 
+// controllerOutstanding is how many requests of one connection the controller has
+// under way: a broker brings those of all its clients over one, see
+// docs/design/forwarding.md.
+const controllerOutstanding = 1024
+
 // serveController opens the controller's listeners, joins the view to the
 // quorum and registers the controller once there is a leader to register with.
 func (n *node) serveController(context.Context) error {
@@ -132,7 +137,7 @@ func (n *node) serveController(context.Context) error {
 	server := n.newServer(n.files.peers)
 	for _, l := range n.cfg.Node().Listeners {
 		if n.cfg.Node().IsControllerListener(l.Name) {
-			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Routes: table}).Start()
+			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Outstanding: controllerOutstanding, Routes: table}).Start()
 		}
 	}
 	if !n.cfg.Node().Broker {

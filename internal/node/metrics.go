@@ -9,6 +9,7 @@ import (
 	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/coordnode"
 	"github.com/ottla/ottla/internal/edge/storage/dirs"
 	"github.com/ottla/ottla/internal/edge/transport"
@@ -140,7 +141,7 @@ func MetricFamilies() []metrics.Family {
 		n.registerBuild, w.requests.Register, w.registerState, w.api.Register,
 		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(fetcher.Fetcher).Register, new(coordnode.Groups).Register,
 		registerAssignments(nil), registerMemory(nil),
-		quorum{}.Register, n.registerMetadata, n.registerController,
+		quorum{}.Register, n.registerMetadata, new(toctrl.Channel).Register, n.registerController,
 	)
 	return w.registry.Families()
 }

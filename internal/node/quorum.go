@@ -118,19 +118,16 @@ func (q quorum) CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, lastMs int64
 	return w, nil
 }
 
-// leader is where the active controller listens, as the quorum knows it.
-func (q quorum) leader() toctrl.Leader { return leaderIn(*q.View(), q.self) }
-
 // leaderIn is the leader that a view of the quorum names. While one is known by
 // its id only, as after it has stopped, nobody but itself can reach it.
 func leaderIn(v raftnode.View, self kafka.NodeID) toctrl.Leader {
-	l := toctrl.Leader{Node: v.Leader}
+	l := toctrl.Leader{Node: v.Leader, Epoch: v.Epoch}
 	if len(v.LeaderEndpoints) > 0 && v.LeaderEndpoints[0].Host != "" && v.LeaderEndpoints[0].Port != 0 {
 		at := v.LeaderEndpoints[0]
 		l.Addr = net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port)))
 	}
 	if l.Addr == "" && l.Node != self {
-		return toctrl.Leader{Node: kafka.NoNode}
+		return toctrl.Leader{Node: kafka.NoNode, Epoch: v.Epoch}
 	}
 	return l
 }

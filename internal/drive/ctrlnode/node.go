@@ -178,8 +178,21 @@ type Decide[T any] func(now kafka.Instant, img *image.Image, soft *controller.So
 // Submit decides at once and calls done when the reply may be sent, once and
 // from any goroutine; done must not block. When that takes longer than timeout,
 // as when the disk stalls, done gets REQUEST_TIMED_OUT: the outcome is unknown
-// then, and nobody hears of a commit that comes later.
+// then, and nobody hears of a commit that comes later. So it is when leadership is
+// lost before the commit; NOT_CONTROLLER would have the request sent again.
 func Submit[T any](n *Node, timeout time.Duration, decide Decide[T], done func(T, error)) {
+	SubmitRepeatable(n, timeout, decide, func(reply T, err error) {
+		var lost *statelog.Lost
+		if errors.As(err, &lost) {
+			err = kerr.Errorf(kerr.RequestTimedOut, "outcome unknown, the controller moved: %v", lost.Why)
+		}
+		done(reply, err)
+	})
+}
+
+// SubmitRepeatable is Submit for requests that may be sent again although they
+// had their effect: the answer is NOT_CONTROLLER when leadership is lost.
+func SubmitRepeatable[T any](n *Node, timeout time.Duration, decide Decide[T], done func(T, error)) {
 	var once sync.Once
 	answer := func(reply T, err error) { once.Do(func() { done(reply, err) }) }
 	late := time.AfterFunc(timeout, func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -161,11 +162,45 @@ func TestOnlyTheActiveControllerDecides(t *testing.T) {
 		}
 		q.lead(1)
 		q.commit()
-		ask()
 		q.node.Leader(2, 2, q.img)
-		if err := <-answered; !errors.Is(err, kerr.NotController) {
-			t.Errorf("leadership lost before the commit: %v", err)
+		if ask(); !errors.Is(<-answered, kerr.NotController) {
+			t.Error("decided after leadership was lost")
 		}
+	})
+}
+
+// "REQUEST_TIMED_OUT, message: outcome unknown, the controller moved": what was
+// appended may be committed by the next controller. A request that may be
+// repeated, or wrote nothing, is to be sent to that one.
+func TestB8LosingLeadershipBeforeTheCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 0)
+		defer q.node.Stop()
+		q.lead(1)
+		q.commit()
+		answered := map[string]error{}
+		note := func(what string) func(controller.Registered, error) {
+			return func(_ controller.Registered, err error) { answered[what] = err }
+		}
+		readOnly := func(kafka.Instant, *image.Image, *controller.Soft) (d controller.Decision[controller.Registered]) {
+			return d
+		}
+		Submit(q.node, time.Hour, registerBroker(), note("written"))
+		SubmitRepeatable(q.node, time.Hour, registerBroker(), note("repeatable"))
+		Submit(q.node, time.Hour, readOnly, note("read"))
+		if len(answered) != 0 {
+			t.Errorf("answered before the commit: %v", answered)
+		}
+		q.node.Leader(2, 2, q.img)
+		f := func(what string, want kerr.Code, says string) {
+			t.Helper()
+			if err := answered[what]; kerr.Of(err) != want || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		f("written", kerr.RequestTimedOut, "outcome unknown, the controller moved")
+		f("repeatable", kerr.NotController, "the active controller is 2")
+		f("read", kerr.NotController, "the active controller is 2")
 	})
 }
 

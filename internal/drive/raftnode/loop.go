@@ -24,6 +24,7 @@ type loop struct {
 	deadline   kafka.Instant
 	clean      cleaning
 	stats      stats
+	watchers   []watchLeader
 
 	started bool
 	fault   error // the fatal one; from then on the node only refuses

@@ -1,6 +1,8 @@
 package raftnode
 
 import (
+	"slices"
+
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/raft"
 )
@@ -41,6 +43,7 @@ func (l *loop) show(e raft.Effects) {
 	if before == nil || !v.sameAs(before) {
 		n.view.Store(&v)
 		l.stats.changed(before, &v, l.core.Observers())
+		l.tellWatchers(before, &v)
 	}
 	if id := s.LatestSnapshot; id.EndOffset > 0 {
 		if old := n.latest.Load(); old == nil || *old != id {
@@ -56,4 +59,26 @@ func (v *View) sameAs(o *View) bool {
 	return v.Role == o.Role && v.Observer == o.Observer && v.Leader == o.Leader && v.Epoch == o.Epoch &&
 		v.HighWatermark == o.HighWatermark && v.LogStart == o.LogStart && v.LogEnd == o.LogEnd &&
 		v.LogEndEpoch == o.LogEndEpoch && len(v.LeaderEndpoints) == len(o.LeaderEndpoints) && v.Election == o.Election
+}
+
+// WatchLeader has f called with the view now and whenever another leader, another
+// epoch or other endpoints of the leader are known, in order and before the step
+// that brought it is over. f must not block.
+func (n *Node) WatchLeader(f func(View)) { _ = n.put(watchLeader(f)) }
+
+type watchLeader func(View)
+
+func (w watchLeader) run(l *loop) {
+	l.watchers = append(l.watchers, w)
+	w(*l.n.view.Load())
+}
+
+func (l *loop) tellWatchers(before, now *View) {
+	if before != nil && before.Leader == now.Leader && before.Epoch == now.Epoch &&
+		slices.Equal(before.LeaderEndpoints, now.LeaderEndpoints) {
+		return
+	}
+	for _, w := range l.watchers {
+		w(*now)
+	}
 }

@@ -80,9 +80,19 @@ type Runner[S, R any] struct {
 }
 
 type parked struct {
-	end  kafka.Offset
-	done func(error)
+	end   kafka.Offset
+	wrote bool // records of its own; else it waits for those it has seen
+	done  func(error)
 }
+
+// Lost is the answer to who had records appended when leadership was lost: the
+// next leader may have them and commit them, or not.
+type Lost struct{ Why error }
+
+func (l *Lost) Error() string { return l.Why.Error() }
+
+// Unwrap gives what Renounce was told.
+func (l *Lost) Unwrap() error { return l.Why }
 
 // New makes a runner that does not lead yet.
 func New[S, R any](subject Subject[S, R], log Log) *Runner[S, R] {
@@ -114,7 +124,8 @@ func (r *Runner[S, R]) claim(epoch kafka.Epoch, state S, end kafka.Offset) {
 }
 
 // Renounce stops to lead. Everything parked fails with why, and so does every
-// request until the next claim.
+// request until the next claim. For those whose records were appended why is
+// within a Lost.
 func (r *Runner[S, R]) Renounce(why error) {
 	r.mu.Lock()
 	var none S
@@ -122,7 +133,11 @@ func (r *Runner[S, R]) Renounce(why error) {
 	r.epoch, r.state, r.parked, r.lost = kafka.NoEpoch, none, nil, why
 	r.mu.Unlock()
 	for _, p := range waiting {
-		p.done(why)
+		if p.wrote {
+			p.done(&Lost{why})
+		} else {
+			p.done(why)
+		}
 	}
 }
 
@@ -168,7 +183,7 @@ func (r *Runner[S, R]) append(decide Decide[S, R], done func(error)) (kafka.Offs
 	if r.end <= r.applied {
 		return 0, nil
 	}
-	r.parked = append(r.parked, parked{r.end, done})
+	r.parked = append(r.parked, parked{r.end, len(change.Records) > 0, done})
 	return r.end, nil
 }
 

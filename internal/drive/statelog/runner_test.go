@@ -110,12 +110,12 @@ func TestLosingLeadershipDropsWhatIsSpeculativeAndAnswersTheWaiting(t *testing.T
 	done, got := result(t)
 	r.Do(add(7), done)
 	r.Renounce(kerr.NotController)
-	if len(*got) != 1 || !errors.Is((*got)[0], kerr.NotController) {
+	if len(*got) != 1 || !errors.Is((*got)[0], kerr.NotController) || !errors.As((*got)[0], new(*Lost)) {
 		t.Fatalf("answered %v", *got)
 	}
 	late, gotLate := result(t)
 	r.Do(add(1), late)
-	if len(*gotLate) != 1 || !errors.Is((*gotLate)[0], kerr.NotController) {
+	if len(*gotLate) != 1 || (*gotLate)[0] != error(kerr.NotController) {
 		t.Errorf("answered %v while not leading", *gotLate)
 	}
 	r.Claim(2, 0, 0)

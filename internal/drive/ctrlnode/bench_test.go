@@ -1,0 +1,92 @@
+package ctrlnode
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/controller"
+	"github.com/ottla/ottla/internal/core/image"
+)
+
+// instant is a log that takes everything and loses nothing; the benchmark
+// commits.
+type instant struct{ end kafka.Offset }
+
+func (l *instant) Append(_ kafka.Epoch, framed [][]byte) (kafka.Offset, error) {
+	l.end += kafka.Offset(len(framed))
+	return l.end, nil
+}
+func (l *instant) LogEnd() kafka.Offset { return l.end }
+func (l *instant) Resign(kafka.Epoch)   {}
+func (l *instant) RaiseLevel(context.Context, kafka.Epoch, int16, bool) error {
+	return nil
+}
+
+// active is a controller with some topics and one broker.
+func active(b *testing.B, topics int) (*Node, *instant) {
+	b.Helper()
+	l := &instant{}
+	n := New(Config{
+		Self: 1, Quorum: l, Bootstrap: controller.Bootstrap(image.LatestLevel), Log: slog.New(slog.DiscardHandler),
+		Fault: func(err error) { b.Error(err) },
+		Settings: &controller.Settings{
+			Node: 1, ClusterID: "c", SessionTimeout: time.Hour, DefaultPartitions: 1, DefaultReplication: 1, Keys: anyKeys{},
+			Supported: []image.VersionRange{{Name: image.MetadataVersion, Min: int16(image.MinLevel), Max: int16(image.LatestLevel)}},
+		},
+	})
+	b.Cleanup(n.Stop)
+	n.Leader(1, 1, image.Empty())
+	Submit(n, time.Hour, registerBroker(), func(_ controller.Registered, err error) {
+		if err != nil {
+			b.Fatal(err)
+		}
+	})
+	Submit(n, time.Hour, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
+		at, _ := img.Broker(7)
+		return controller.Heartbeat(img, soft, now, controller.Beat{Broker: 7, Epoch: at.Epoch, MetadataOffset: img.NextOffset()})
+	}, func(controller.Beaten, error) {})
+	want := controller.TopicsToCreate{}
+	for t := range topics {
+		want.Topics = append(want.Topics, controller.NewTopic{Name: fmt.Sprint("t", t), Partitions: 1, Replication: 1})
+	}
+	Submit(n, time.Hour, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.CreatedTopic] {
+		return controller.CreateTopics(img, soft, want)
+	}, func(created []controller.CreatedTopic, err error) {
+		if err != nil || created[0].Err != nil {
+			b.Error(err, created[0].Err)
+		}
+	})
+	n.Applied(l.end)
+	return n, l
+}
+
+// BenchmarkAlterOneTopic is what one change of a configuration costs the active
+// controller besides the log and the network: decide, apply, encode, answer.
+func BenchmarkAlterOneTopic(b *testing.B) {
+	n, l := active(b, 64)
+	values := []string{"101:100,102:100,103:100", "104:100,105:100,106:100"}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		want := controller.ConfigsToAlter{Resources: []controller.ResourceChange{{
+			Resource: image.TopicOf(fmt.Sprint("t", i%64)),
+			Changes:  []controller.ConfigChange{{Op: controller.SetConfig, Key: "leader.replication.throttled.replicas", Value: &values[i/64%2]}},
+		}}}
+		answered := 0
+		Submit(n, time.Hour, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.AlteredResource] {
+			return controller.IncrementalAlterConfigs(img, soft, want)
+		}, func(altered []controller.AlteredResource, err error) {
+			if err != nil || altered[0].Err != nil {
+				b.Error(err, altered[0].Err)
+			}
+			answered++
+		})
+		n.Applied(l.end)
+		if answered != 1 {
+			b.Fatal("not answered")
+		}
+	}
+}
