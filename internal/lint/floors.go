@@ -21,6 +21,8 @@ var floors = []struct {
 	{"internal/format", 3},  // what formatting writes, over base and edge
 	{"internal/dumplog", 3}, // a reader of files, over base and edge
 	{"internal/sim", 6},
+	{"internal/explore", 6},
+	{"internal/planted", 6},
 	{"internal/itest", 6},
 	{"internal/gen", 6},
 	{"internal/lint", 6},

@@ -20,6 +20,7 @@ type world struct {
 	out   strings.Builder
 	// quiet leaves messages and writes out of the output.
 	quiet bool
+	cuts  map[[2]kafka.NodeID]bool // from, to
 }
 
 // envelope is a request or an answer under way.
@@ -64,6 +65,7 @@ type member struct {
 	lazy     bool // the disk writes but does not sync
 	owed     Seq  // the last write that waits for its sync
 	down     bool
+	old      bool // knows Vote up to version 1 only
 	deadline kafka.Instant
 	pending  []Pending
 	asked    map[Call]envelope // requests that wait for our answer
@@ -349,7 +351,7 @@ func (m *member) read(r Read) []stored {
 
 func (w *world) post(e envelope) {
 	w.printf("%s", printEnvelope(e))
-	if w.node(e.to) != nil && (!e.answer || e.call != 0) {
+	if w.node(e.to) != nil && (!e.answer || e.call != 0) && !w.cuts[[2]kafka.NodeID{e.from, e.to}] {
 		w.net = append(w.net, e)
 	}
 }
@@ -365,6 +367,9 @@ func (w *world) handOver(e envelope) {
 	}
 	if r, asks := e.body.(VersionsRequest); asks && !e.answer {
 		w.post(envelope{from: e.to, to: e.from, call: e.call, answer: true, body: to.versions(r)})
+		return
+	}
+	if w.speaksOld(&e, to) {
 		return
 	}
 	if !e.answer {
