@@ -31,9 +31,15 @@ unit:
 simulation:
 	$(GO) test -v -count=1 -timeout 15m ./internal/sim -seeds 1000
 
-# All planted bugs.
+# All planted bugs. With STATEMENT=P4, only the one of that statement of docs/kip-996.md; with
+# STATEMENT=all those of every statement.
+ifdef STATEMENT
+mutants:
+	$(GO) test -v -count=1 -timeout 30m -run 'TestStatementBugs$$' ./internal/planted -statement $(STATEMENT)
+else
 mutants:
 	$(GO) test -v -count=1 -timeout 30m -run PlantedBugs ./internal/sim -mutants all
+endif
 
 fuzz:
 	./scripts/fuzz.sh 180
