@@ -15,9 +15,6 @@ import (
 type feature struct {
 	name string
 	max  int16 // of Kafka 4.4
-	// served is the highest level at which a node of this release starts; it
-	// would refuse a cluster that has finalized more.
-	served int16
 	// since is the metadata.version from which Kafka formats clusters with a
 	// level, index 0 being level 1.
 	since []image.Level
@@ -27,9 +24,9 @@ type feature struct {
 
 // features are those of Kafka 4.4, by name.
 var features = []feature{
-	{name: image.ElrVersion, max: 1, served: 1, since: []image.Level{26}, needs: image.LevelElr},
+	{name: image.ElrVersion, max: 1, since: []image.Level{26}, needs: image.LevelElr},
 	{name: image.GroupVersion, max: 1, since: []image.Level{22}},
-	{name: image.KRaftVersion, max: 1, served: 1, since: []image.Level{21}},
+	{name: image.KRaftVersion, max: 1, since: []image.Level{21}},
 	{name: image.ShareVersion, max: 2, since: []image.Level{28, 31}},
 	{name: image.StreamsVersion, max: 1, since: []image.Level{29}},
 	{name: image.TransactionVersion, max: 2, since: []image.Level{24, 24}},
@@ -144,13 +141,13 @@ func chooseLevels(r Request, dynamic bool) (levels, error) {
 	return l, nil
 }
 
-// mustBeServed refuses levels at which this node could never start. Apart from
-// chooseLevels, since all levels of Kafka can be written and compared with its
+// mustBeServed refuses levels at which no node of this release would start.
+// Apart from chooseLevels, since all levels of Kafka can be written and compared with its
 // files.
 func (l levels) mustBeServed() error {
 	for _, other := range l.others {
-		if f, _ := featureNamed(other.name); other.level > f.served {
-			return refuse("%s=%d is not served by this release, which could not start with it (served levels: 0 to %d)", f.name, other.level, f.served)
+		if served := image.RangeOf(image.Served(), other.name); other.level > served.Max {
+			return refuse("%s=%d is not served by this release, which could not start with it (served levels: 0 to %d)", other.name, other.level, served.Max)
 		}
 	}
 	return nil

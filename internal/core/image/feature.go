@@ -36,6 +36,19 @@ func Replayable() []VersionRange {
 	}
 }
 
+// Served are the finalized levels that a node of this release serves: what a
+// cluster may be finalized at while one of ours is in it. Features whose
+// protocols are not served stay at 0, so that the node never joins and
+// half-serves. Registrations, ApiVersions, formatting and the check of folders
+// all read it here.
+func Served() []VersionRange {
+	return []VersionRange{
+		{MetadataVersion, int16(MinLevel), int16(LatestLevel)},
+		{KRaftVersion, 0, 1},
+		{ElrVersion, 0, 1},
+	}
+}
+
 // RangeOf finds a feature in ranges. A feature that is absent has range 0 to 0.
 func RangeOf(ranges []VersionRange, name string) VersionRange {
 	for _, r := range ranges {
