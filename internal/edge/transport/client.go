@@ -18,10 +18,15 @@ const defaultQueued = 1024
 
 // ClientConfig of a Client or of all clients of a Pool.
 type ClientConfig struct {
-	ClientID         string
-	SoftwareName     string        // sent in ApiVersions; "ottla" when empty
-	SoftwareVersion  string        // "0" when empty
-	DialTimeout      time.Duration // 10 s when zero
+	ClientID        string
+	SoftwareName    string // sent in ApiVersions; "ottla" when empty
+	SoftwareVersion string // "0" when empty
+	// DialTimeout bounds the setup of a connection, ApiVersions included; 10 s
+	// where it is not positive (socket.connection.setup.timeout.ms). It doubles
+	// with each setup in a row that fails, up to DialTimeoutMax; 30 s where that
+	// is not positive (socket.connection.setup.timeout.max.ms).
+	DialTimeout      time.Duration
+	DialTimeoutMax   time.Duration
 	RequestTimeout   time.Duration // for requests without a deadline; 30 s when zero
 	MaxResponseBytes int           // 100 MiB when zero
 	MaxQueued        int           // requests that are not written yet, beyond which ErrBusy answers; 1024 when zero
@@ -41,8 +46,11 @@ func (c ClientConfig) withDefaults() ClientConfig {
 	if c.SoftwareVersion == "" {
 		c.SoftwareVersion = "0"
 	}
-	if c.DialTimeout == 0 {
+	if c.DialTimeout <= 0 {
 		c.DialTimeout = 10 * time.Second
+	}
+	if c.DialTimeoutMax <= 0 {
+		c.DialTimeoutMax = 30 * time.Second
 	}
 	if c.RequestTimeout == 0 {
 		c.RequestTimeout = 30 * time.Second
@@ -85,7 +93,8 @@ type Client struct {
 	cfg  ClientConfig
 
 	mu     sync.Mutex
-	link   *link // nil until the first request
+	link   *link         // nil until the first request
+	setup  time.Duration // how long the setup of link may take
 	closed bool
 	// work counts the connections and the refusals under way. It grows with mu
 	// held and closed unset, so that Close waits for all of it.
@@ -180,14 +189,26 @@ func (c *Client) enqueue(e *exchange) *link {
 		return nil
 	}
 	if c.link == nil || !c.link.usable() {
-		c.link = newLink(c.addr, &c.cfg)
-		c.work.Go(c.link.run)
+		c.connect()
 	}
 	if err := c.link.push(e); err != nil {
 		c.work.Go(func() { e.finish(nil, fmt.Errorf("%s: %w", c.addr, err)) })
 		return nil
 	}
 	return c.link
+}
+
+// connect begins a new connection. c.mu is held. The other side may be slow
+// rather than gone, so each setup in a row that fails gives the next one more
+// time.
+func (c *Client) connect() {
+	if c.link != nil && !c.link.connected() {
+		c.setup = min(2*c.setup, c.cfg.DialTimeoutMax)
+	} else {
+		c.setup = min(c.cfg.DialTimeout, c.cfg.DialTimeoutMax)
+	}
+	c.link = newLink(c.addr, &c.cfg, c.setup)
+	c.work.Go(c.link.run)
 }
 
 // Do is Send that waits.

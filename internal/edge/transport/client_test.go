@@ -184,6 +184,59 @@ func TestClientGivesUpAConnectionThatIsOverdue(t *testing.T) {
 	})
 }
 
+// "It doubles with each setup in a row that fails, up to DialTimeoutMax", and a
+// setup that succeeds begins anew.
+func TestTheTimeOfASetupGrowsWithFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, dialer := pipes(services{18: {Handler: versionsOf, Barrier: true}, 3: {Handler: echo}})
+		away := true
+		c := NewClient("pipe", ClientConfig{RequestTimeout: time.Hour, Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			if away { // a host that drops what comes
+				<-ctx.Done()
+				return nil, ctx.Err()
+			}
+			return dialer(ctx, addr)
+		}})
+		f := func(want time.Duration) {
+			t.Helper()
+			began := time.Now()
+			_, err := c.Do(t.Context(), about("t"))
+			if took := time.Since(began); !Unsent(err) || took != want {
+				t.Errorf("%v after %v, not %v", err, took, want)
+			}
+		}
+		f(10 * time.Second)
+		f(20 * time.Second)
+		f(30 * time.Second)
+		f(30 * time.Second)
+		away = false
+		if _, err := c.Do(t.Context(), about("t")); err != nil {
+			t.Error(err)
+		}
+		away = true
+		c.Disconnect(io.EOF)
+		f(10 * time.Second)
+		c.Close()
+		closeNow(s)
+	})
+}
+
+// A peer that takes connections and says nothing is no better than none.
+func TestASilentPeerIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := NewClient("pipe", ClientConfig{DialTimeout: time.Second, Dial: func(context.Context, string) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() { _, _ = io.Copy(io.Discard, theirs) }()
+			return ours, nil
+		}})
+		began := time.Now()
+		if _, err := c.Do(t.Context(), about("t")); !Unsent(err) || time.Since(began) != time.Second {
+			t.Errorf("%v after %v", err, time.Since(began))
+		}
+		c.Close()
+	})
+}
+
 // Send never calls back from within, and never blocks.
 func TestClientRefusesWhenClosedOrFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -16,10 +17,11 @@ import (
 // link is one connection of a client, from dialing to its end. Its run
 // goroutine dials and writes; a second one reads.
 type link struct {
-	addr string
-	cfg  *ClientConfig
-	ctx  context.Context // ends with the link
-	stop context.CancelFunc
+	addr  string
+	cfg   *ClientConfig
+	setup time.Duration   // how long connect may take
+	ctx   context.Context // ends with the link
+	stop  context.CancelFunc
 
 	mu       sync.Mutex
 	wake     sync.Cond // there is something to write, or the end came
@@ -33,8 +35,8 @@ type link struct {
 
 type versionRange struct{ min, max int16 }
 
-func newLink(addr string, cfg *ClientConfig) *link {
-	l := &link{addr: addr, cfg: cfg}
+func newLink(addr string, cfg *ClientConfig, setup time.Duration) *link {
+	l := &link{addr: addr, cfg: cfg, setup: setup}
 	l.wake.L = &l.mu
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	return l
@@ -44,6 +46,13 @@ func (l *link) usable() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.cause == nil
+}
+
+// connected tells whether the connection was set up at some time.
+func (l *link) connected() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.versions != nil
 }
 
 func (l *link) push(e *exchange) error {
@@ -122,7 +131,7 @@ func (l *link) run() {
 
 // connect dials and asks for the versions of the other side.
 func (l *link) connect() (*frameReader, error) {
-	ctx, cancel := context.WithTimeout(l.ctx, l.cfg.DialTimeout)
+	ctx, cancel := context.WithTimeout(l.ctx, l.setup)
 	defer cancel()
 	conn, err := l.cfg.Dial(ctx, l.addr)
 	if err != nil {

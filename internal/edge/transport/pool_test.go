@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -45,7 +46,7 @@ func TestPoolIsBounded(t *testing.T) {
 // Close waits until everybody who was refused has been told.
 func TestCloseWaitsForRefusals(t *testing.T) {
 	c := NewClient("127.0.0.1:1", ClientConfig{})
-	c.link = newLink(c.addr, &c.cfg) // one that nobody works off
+	c.link = newLink(c.addr, &c.cfg, time.Second) // one that nobody works off
 	for range defaultQueued {
 		c.Send(t.Context(), about("t"), func(kmsg.Response, error) {})
 	}
