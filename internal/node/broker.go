@@ -2,9 +2,9 @@ package node
 
 import (
 	"context"
+	"time"
 
 	"github.com/ottla/ottla/internal/api"
-	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/group"
 	"github.com/ottla/ottla/internal/core/image"
@@ -12,14 +12,19 @@ import (
 	"github.com/ottla/ottla/internal/drive/brokernode/isr"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/coordnode"
-	"github.com/ottla/ottla/internal/drive/coordnode/offsetslog"
 	"github.com/ottla/ottla/internal/edge/await"
+	"github.com/ottla/ottla/internal/edge/storage/dirs"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-// brokerPart is what a node with the broker role has beside the quorum.
-type brokerPart struct {
+// brokerRole is what a node with the broker role has beside the quorum.
+type brokerRole struct {
+	*env
+	dirs    *dirs.Dirs
+	channel *toctrl.Channel // to the active controller
+	life    *lifecycle.Lifecycle
 	timers  *await.Timers
 	parts   *partitions.Manager
 	fetcher *fetcher.Fetcher
@@ -28,61 +33,74 @@ type brokerPart struct {
 	creator *creator
 	// producers hands out ids of idempotent producers.
 	producers *api.ProducerIDs
+	stops     stops
 }
 
-// startBroker makes the broker's parts, lets them follow the metadata, and
-// waits until the controller has unfenced the broker.
-func (n *node) startBroker(ctx context.Context) error {
-	b := &brokerPart{timers: await.NewTimers()}
-	b.creator = newCreator(n.channel, func() { b.groups.MakeTopic() }, n.log.With("part", "topics"))
-	n.life = lifecycle.New(n.lifecycleConfig())
-	b.producers = api.NewProducerIDs(n.channel, n.cfg.Node().ID, n.life.Epoch)
-	b.isr = isr.New(n.isrConfig(b))
+// newBrokerRole makes the broker's parts over the logs in its folders. Others
+// reach it at the advertised endpoints.
+func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toctrl.Channel) *brokerRole {
+	b := &brokerRole{env: e, dirs: f.logs, channel: channel, timers: await.NewTimers()}
+	b.creator = newCreator(channel, func() { b.groups.MakeTopic() }, e.part("topics"))
+	b.life = lifecycle.New(b.lifecycleConfig(f, advertised))
+	b.producers = api.NewProducerIDs(channel, e.self.ID, b.life.Epoch)
+	b.isr = isr.New(b.isrConfig())
 	b.parts = partitions.NewManager(partitions.Config{
-		Self:      n.cfg.Node().ID,
-		Broker:    n.cfg,
-		Dirs:      replicaDirs{n.dirs},
-		Assign:    n.life,
+		Self:      e.self.ID,
+		Broker:    e.cfg,
+		Dirs:      replicaDirs{f.logs},
+		Assign:    b.life,
 		ISR:       b.isr,
 		Elections: map[string]partitions.Elections{kafka.ConsumerOffsetsTopic: elections{b}},
 		Timers:    b.timers,
-		Log:       n.log.With("part", "replicas"),
+		Log:       e.part("replicas"),
 	})
-	b.fetcher = fetcher.New(n.fetcherConfig(b))
-	b.groups = coordnode.New(n.groupConfig(b))
-	n.broker = b
-	n.offline.take(func(dir kafka.DirID) {
+	b.fetcher = fetcher.New(b.fetcherConfig())
+	b.groups = coordnode.New(b.groupsConfig())
+	f.owner = b.parts
+	f.offline.take(func(dir kafka.DirID) {
 		b.parts.DirFailed(dir)
-		n.life.DirFailed(dir)
+		b.life.DirFailed(dir)
 	})
-	n.watched.show(b.parts.Register, b.fetcher.Register, b.groups.Register, registerAssignments(n.life))
-	n.onStop(n.stopBroker)
-
-	n.runLifecycle()
-	n.runTicks(b)
-	n.runDirs(b)
-	n.runReplication(b)
-	n.follow()
-	return n.wait(ctx, n.life.Unfenced())
+	e.watched.show(b.parts.Register, b.fetcher.Register, b.groups.Register, registerAssignments(b.life))
+	b.stops.add(b.closeParts)
+	return b
 }
 
-// elections tells the coordinators what this broker leads. They are made after
-// the replicas, whose log they use.
-type elections struct{ b *brokerPart }
-
-func (e elections) Elected(tp kafka.TopicPartition, epoch kafka.Epoch) { e.b.groups.Elected(tp, epoch) }
-
-func (e elections) Resigned(tp kafka.TopicPartition, epoch kafka.Epoch, deleted bool) {
-	e.b.groups.Resigned(tp, epoch, deleted)
+// run registers the broker and does what goes on beside the requests. Until the
+// metadata follows nothing comes of it.
+func (b *brokerRole) run(features *featureGate) {
+	b.stops.background(func(ctx context.Context) { b.stayRegistered(ctx, features) })
+	b.stops.background(b.tick)
+	b.stops.background(func(ctx context.Context) { b.dirs.Run(ctx, b.parts) })
+	b.replicate()
 }
 
-// publishToBroker hands a new image to the replicas and the coordinators. After
-// the first one all replicas are in place.
-func (n *node) publishToBroker(delta image.Delta, img *image.Image) {
-	b := n.broker
-	if b == nil || n.unfit {
-		return
+// stayRegistered registers the broker and keeps it registered. Its end is the
+// end of the node, unless the node is leaving.
+func (b *brokerRole) stayRegistered(ctx context.Context, features *featureGate) {
+	if err := b.life.Run(ctx); err != nil && ctx.Err() == nil {
+		features.await(ctx, err)
+		b.failure.fail(err)
 	}
+}
+
+// tick looks after replicas that have fallen behind.
+func (b *brokerRole) tick(ctx context.Context) {
+	tick := time.NewTicker(b.parts.TickEvery())
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			b.parts.Tick()
+		}
+	}
+}
+
+// publish hands a new image to the replicas and the coordinators. After the
+// first one all replicas are in place.
+func (b *brokerRole) publish(delta image.Delta, img *image.Image) {
 	b.parts.Publish(delta, img)
 	b.fetcher.Publish(delta, img)
 	if len(delta.Deleted) > 0 {
@@ -92,164 +110,58 @@ func (n *node) publishToBroker(delta image.Delta, img *image.Image) {
 		}
 		b.groups.TopicsDeleted(gone)
 	}
-	n.life.Ready()
+	b.life.Ready()
 }
 
-func (n *node) lifecycleConfig() lifecycle.Config {
-	self := n.cfg.Node()
-	lc := lifecycle.Config{
-		Node:                self.ID,
-		ClusterID:           n.clusterID,
-		Incarnation:         randomUUID(),
-		Dirs:                n.dirs.OnlineIDs(),
-		PreviousEpoch:       n.previousEpoch,
-		HeartbeatInterval:   n.cfg.Duration("broker.heartbeat.interval.ms"),
-		RegistrationTimeout: n.cfg.Duration("initial.broker.registration.timeout.ms"),
-		DirFailureTimeout:   n.cfg.Duration("log.dir.failure.timeout.ms"),
-		Controller:          n.channel,
-		Log:                 n.log.With("part", "broker"),
-	}
-	if self.Rack != "" {
-		lc.Rack = &self.Rack
-	}
-	for _, l := range self.Advertised {
-		lc.Listeners = append(lc.Listeners, lifecycle.Endpoint{
-			Name: l.Name, Host: advertisedHost(l), Port: uint16(n.boundPort(l)), Protocol: protocolNumber(l.Protocol),
-		})
-	}
-	for _, f := range registered() {
-		lc.Features = append(lc.Features, lifecycle.Feature{Name: f.Name, Min: f.Min, Max: f.Max})
-	}
-	return lc
+// serve lets clients in, on so many connections; 0 is no bound.
+func (b *brokerRole) serve(l *listeners, table *api.Table, connections int) {
+	server := newServer(b.env, connections)
+	l.serve(server, false, transport.ListenerConfig{Routes: table})
+	b.watched.show(registerMemory(server))
+	b.stops.add(func() { closeServer(server, b.log) })
 }
 
-func protocolNumber(name string) int16 {
-	switch name {
-	case "SSL":
-		return 1
-	case "SASL_PLAINTEXT":
-		return 2
-	case "SASL_SSL":
-		return 3
+// topicMaker creates topics that clients ask for, where the settings allow it.
+func (b *brokerRole) topicMaker() api.TopicMaker {
+	if !b.cfg.Bool("auto.create.topics.enable") {
+		return nil
 	}
-	return 0
+	return b.creator
 }
 
-func (n *node) groupConfig(b *brokerPart) coordnode.Config {
-	return coordnode.Config{
-		Log:    offsetslog.Over(b.parts),
-		Group:  groupSettings(n.cfg),
-		Codec:  batch.Codec(n.cfg.Int("offsets.topic.compression.codec")),
-		Logger: n.log.With("part", "groups"),
-		Partitions: func() int32 {
-			if t, ok := b.parts.Image().TopicNamed(kafka.ConsumerOffsetsTopic); ok {
-				return int32(t.Partitions.Len())
-			}
-			return 0
-		},
-		TopicID: func(name string) (kafka.TopicID, bool) {
-			if t, ok := b.parts.Image().TopicNamed(name); ok {
-				return t.ID, true
-			}
-			return kafka.TopicID{}, false
-		},
-		Controller: n.channel,
-		Topic: coordnode.Topic{
-			Partitions:        int32(n.cfg.Int("offsets.topic.num.partitions")),
-			ReplicationFactor: int16(n.cfg.Int("offsets.topic.replication.factor")),
-			SegmentBytes:      int(n.cfg.Int("offsets.topic.segment.bytes")),
-		},
-	}
-}
-
-func (n *node) dataDeps(b *brokerPart) api.DataDeps {
+func (b *brokerRole) dataDeps() api.DataDeps {
 	return api.DataDeps{
-		Partitions: b.parts, Timers: b.timers, Dirs: replicaDirs{n.dirs}, ProducerIDs: b.producers,
-		FetchMaxBytes: int(n.cfg.Int("fetch.max.bytes")),
-		SessionSlots:  int(n.cfg.Int("max.incremental.fetch.session.cache.slots")),
-		Metrics:       n.watched.api,
+		Partitions: b.parts, Timers: b.timers, Dirs: replicaDirs{b.dirs}, ProducerIDs: b.producers,
+		FetchMaxBytes: int(b.cfg.Int("fetch.max.bytes")),
+		SessionSlots:  int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
+		Metrics:       b.watched.api,
 	}
 }
 
-// runDirs does the periodic work on the logs.
-func (n *node) runDirs(b *brokerPart) {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		n.dirs.Run(ctx, b.parts)
-	}()
-	n.onStop(func() {
-		cancel()
-		<-done
-	})
-}
-
-// runLifecycle registers the broker and keeps it registered. Its end is the end
-// of the node, unless the node is leaving.
-func (n *node) runLifecycle() {
-	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := n.life.Run(ctx); err != nil && ctx.Err() == nil {
-			n.awaitFeatures(ctx, err)
-			n.fail(err)
-		}
-	}()
-	n.onStop(func() {
-		cancel()
-		<-done
-	})
-}
-
-// serveBroker lets clients in.
-func (n *node) serveBroker(context.Context) error {
-	b, self := n.broker, n.cfg.Node()
-	var maker api.TopicMaker
-	if n.cfg.Bool("auto.create.topics.enable") {
-		maker = b.creator
-	}
-	routes := api.ForwardRoutes(n.channel, self.ID, n.routes)
-	routes = append(routes, api.ClusterRoutes(n.clusterDeps(maker))...)
-	routes = append(routes, api.ConfigRoutes(n.view, self.ID, n.cfg)...)
-	routes = append(routes, api.DataRoutes(n.dataDeps(b))...)
-	routes = append(routes, api.GroupRoutes(api.GroupDeps{View: n.view, Groups: b.groups})...)
-	table := api.NewTable(api.OnBroker, n.about(), routes)
-	server := n.newServer(n.files.clients)
-	for _, l := range self.Listeners {
-		if !self.IsControllerListener(l.Name) {
-			server.Serve(n.bound[l.Name], transport.ListenerConfig{Name: l.Name, Routes: table}).Start()
-		}
-	}
-	n.watched.show(registerMemory(server))
-	n.onStop(func() { closeServer(server, n.log) })
-	return nil
-}
-
-// leave asks the controller to move leadership away before the broker stops.
-func (n *node) leave() {
-	n.orderly = true
-	n.watched.at(leaving)
-	if n.life == nil || !n.cfg.Bool("controlled.shutdown.enable") {
-		return
+// leave asks the controller to move leadership away before the broker stops. It
+// gives the epoch that the controller let go, or NoBrokerEpoch.
+func (b *brokerRole) leave() kafka.BrokerEpoch {
+	if !b.cfg.Bool("controlled.shutdown.enable") {
+		return kafka.NoBrokerEpoch
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
-	if err := n.life.Leave(ctx); err != nil {
-		n.log.Warn("leaving without the controller's consent", "err", err)
-		return
+	if err := b.life.Leave(ctx); err != nil {
+		b.log.Warn("leaving without the controller's consent", "err", err)
+		return kafka.NoBrokerEpoch
 	}
-	n.cleanEpoch = n.life.Epoch()
+	return b.life.Epoch()
 }
 
-// stopBroker ends the parts after the listeners and the lifecycle have ended.
-func (n *node) stopBroker() {
-	b := n.broker
+// close ends what serve and run have begun, and then the parts.
+func (b *brokerRole) close() { b.stops.run() }
+
+// closeParts ends the parts after the listeners and the lifecycle have ended.
+func (b *brokerRole) closeParts() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	if err := b.groups.Close(ctx); err != nil {
-		n.log.Warn("group coordinator did not stop in time", "err", err)
+		b.log.Warn("group coordinator did not stop in time", "err", err)
 	}
 	b.creator.close()
 	b.producers.Close()

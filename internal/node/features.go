@@ -1,38 +1,18 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/metapeek"
 	"github.com/ottla/ottla/internal/drive/raftnode"
 )
-
-// served are the features of this release: what a cluster may be finalized at
-// while one of our nodes is in it. Those whose protocols are not served stay at
-// 0, so that the node never joins and half-serves.
-func served() []image.VersionRange {
-	return []image.VersionRange{
-		{Name: image.MetadataVersion, Min: int16(image.MinLevel), Max: int16(image.LatestLevel)},
-		{Name: image.KRaftVersion, Min: 0, Max: 1},
-		{Name: image.ElrVersion, Min: 0, Max: 1},
-	}
-}
-
-// registered are the features that this node names in its registrations: those
-// it serves, and that placements follow from registrations (KIP-858), which is
-// never finalized.
-func registered() []image.VersionRange {
-	return append(served(), image.VersionRange{Name: image.DirsFeature, Min: 0, Max: 1})
-}
 
 // misfit is a finalized level that this release does not serve.
 type misfit struct {
@@ -44,7 +24,7 @@ type misfit struct {
 func misfits(levels map[string]int16) []misfit {
 	var all []misfit
 	for _, name := range slices.Sorted(maps.Keys(levels)) {
-		if r := image.RangeOf(served(), name); !r.Contains(levels[name]) {
+		if r := image.RangeOf(image.Served(), name); !r.Contains(levels[name]) {
 			all = append(all, misfit{levels[name], r})
 		}
 	}
@@ -84,16 +64,16 @@ func unserved(levels map[string]int16) error {
 // checkFolder refuses the folder of a cluster that this release does not serve,
 // before anything in it is changed. An empty folder tells what a new cluster
 // would begin with, where this node may be the one to begin it.
-func (n *node) checkFolder() error {
-	dir := filepath.Join(n.cfg.Node().MetadataDir, metadataFolder)
-	levels := metapeek.Features(n.fs, dir)
+func checkFolder(fs vfs.FS, self *config.Node) error {
+	dir := metadataDir(self)
+	levels := metapeek.Features(fs, dir)
 	if err := unserved(levels); err != nil {
-		return fmt.Errorf("%s: %w%s", dir, err, n.stale())
+		return fmt.Errorf("%s: %w%s", dir, err, stale(self))
 	}
-	if len(levels) > 0 || !n.cfg.Node().Controller {
+	if len(levels) > 0 || !self.Controller {
 		return nil
 	}
-	framed, err := raftnode.ReadBootstrap(n.fs, dir)
+	framed, err := raftnode.ReadBootstrap(fs, dir)
 	if err != nil {
 		return err
 	}
@@ -106,8 +86,8 @@ func (n *node) checkFolder() error {
 
 // stale says what to do when the folder of a mere broker is behind: the cluster
 // may have been lowered since, and a node that is refused does not learn of it.
-func (n *node) stale() string {
-	if n.cfg.Node().Controller {
+func stale(self *config.Node) string {
+	if self.Controller {
 		return ""
 	}
 	return "; if that is done already, remove this folder: a broker reads it anew from the controllers"
@@ -124,40 +104,4 @@ func levelsIn(framed [][]byte) map[string]int16 {
 		}
 	}
 	return levels
-}
-
-// checkFeatures stops the node when the cluster turns out to be finalized at
-// levels that it does not serve, as a node finds that joins with an empty log.
-func (n *node) checkFeatures(delta image.Delta, img *image.Image) {
-	if !delta.Features {
-		return
-	}
-	levels := map[string]int16{}
-	for name, level := range img.Features().All() {
-		levels[name] = level
-	}
-	err := unserved(levels)
-	if n.unfit = err != nil; n.unfit {
-		n.fail(err)
-	}
-	n.featuresOnce.Do(func() { close(n.featuresKnown) })
-}
-
-// featuresPatience is how long a broker that was refused waits to read why.
-const featuresPatience = 5 * time.Second
-
-// awaitFeatures gives checkFeatures the first word where the controller refuses
-// the broker for its features: the answer to a registration is a mere code, and
-// the broker may not have read the cluster's features yet.
-func (n *node) awaitFeatures(ctx context.Context, refused error) {
-	if kerr.Of(refused) != kerr.UnsupportedVersion {
-		return
-	}
-	patience := time.NewTimer(featuresPatience)
-	defer patience.Stop()
-	select {
-	case <-n.featuresKnown:
-	case <-patience.C:
-	case <-ctx.Done():
-	}
 }

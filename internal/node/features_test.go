@@ -13,14 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ottla/ottla/internal/base/config"
-	"github.com/ottla/ottla/internal/base/kerr"
-	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/image"
 )
@@ -142,8 +138,7 @@ func TestWhoBeginsNoClusterIsNotAskedForIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := &node{cfg: cfg, fs: vfs.OS{}}
-		if err := n.checkFolder(); (err != nil) != refused {
+		if err := checkFolder(vfs.OS{}, cfg.Node()); (err != nil) != refused {
 			t.Errorf("%s: %v", roles, err)
 		}
 	}
@@ -160,8 +155,7 @@ func TestAMereBrokerIsToldToReadTheMetadataAnew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := &node{cfg: cfg, fs: vfs.OS{}}
-	if err := n.checkFolder(); err == nil || !strings.Contains(err.Error(), "remove this folder") {
+	if err := checkFolder(vfs.OS{}, cfg.Node()); err == nil || !strings.Contains(err.Error(), "remove this folder") {
 		t.Error(err)
 	}
 }
@@ -178,43 +172,4 @@ func TestMisfits(t *testing.T) {
 	f(image.ElrVersion, 1, false)
 	f(image.GroupVersion, 1, true)
 	f("never.heard.of", 1, true)
-}
-
-// "gives checkFeatures the first word where the controller refuses the broker
-// for its features."
-func TestARefusedBrokerNamesTheFeatures(t *testing.T) {
-	level := &metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: int16(image.LatestLevel)}
-	high := []metarec.Message{level, &metarec.FeatureLevelRecord{Name: image.GroupVersion, FeatureLevel: 1}}
-	f := func(code kerr.Code, records []metarec.Message, want string, after time.Duration) {
-		t.Helper()
-		synctest.Test(t, func(t *testing.T) {
-			n := &node{failed: make(chan error, 1), featuresKnown: make(chan struct{})}
-			began, refused := time.Now(), fmt.Errorf("refused: %w", code)
-			go func() {
-				n.awaitFeatures(t.Context(), refused)
-				n.fail(refused)
-			}()
-			synctest.Wait()
-			if len(records) > 0 {
-				img, delta, err := image.Apply(image.Empty(), records)
-				if err != nil {
-					t.Fatal(err)
-				}
-				n.checkFeatures(delta, img)
-				if unfit := len(records) == len(high); n.unfit != unfit {
-					t.Errorf("unfit: %v", n.unfit)
-				}
-			}
-			if err := <-n.failed; !strings.Contains(err.Error(), want) {
-				t.Errorf("%v instead of %q", err, want)
-			}
-			if took := time.Since(began); took != after {
-				t.Errorf("took %v", took)
-			}
-		})
-	}
-	f(kerr.UnsupportedVersion, high, "group.version 1", 0)
-	f(kerr.UnsupportedVersion, []metarec.Message{level}, "refused", 0)
-	f(kerr.UnsupportedVersion, nil, "refused", featuresPatience)
-	f(kerr.InconsistentClusterId, high, "refused", 0)
 }

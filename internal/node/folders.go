@@ -1,7 +1,6 @@
 package node
 
 import (
-	"context"
 	"fmt"
 	"path/filepath"
 	"time"
@@ -14,48 +13,66 @@ import (
 	"github.com/ottla/ottla/internal/edge/storage/dirs"
 )
 
-// openDirs claims the node's directories and, for a broker, opens the logs in
-// them.
-func (n *node) openDirs(context.Context) error {
-	self := n.cfg.Node()
-	want := dirs.Want{FS: n.fs, Node: self.ID, Metadata: self.MetadataDir, Now: time.Now}
-	if self.Broker {
-		want.LogDirs = self.LogDirs
+// folders are a node's directories, claimed for this process, and the logs of a
+// broker in them.
+type folders struct {
+	*env
+	clusterID  string
+	metadataID kafka.DirID // of the directory of the metadata log
+	// previousEpoch is the broker epoch of the last orderly stop.
+	previousEpoch kafka.BrokerEpoch
+
+	claimed *dirs.Claimed
+	logs    *dirs.Dirs // nil without the broker role
+	owner   dirs.Owner // of the logs
+
+	// A directory may fail before the node has any use for the news.
+	failures held[dirFailure]  // for failed
+	offline  held[kafka.DirID] // for the replicas and the lifecycle
+}
+
+// openFolders claims the node's directories and, for a broker, opens the logs in
+// them, with at most so many files.
+func openFolders(e *env, files int) (*folders, error) {
+	want := dirs.Want{FS: e.fs, Node: e.self.ID, Metadata: e.self.MetadataDir, Now: time.Now}
+	if e.self.Broker {
+		want.LogDirs = e.self.LogDirs
 	}
 	claimed, err := dirs.Claim(want)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := n.checkFolder(); err != nil {
-		claimed.Close()
-		return err
+	f := &folders{env: e, clusterID: claimed.ClusterID, metadataID: claimed.Metadata.ID, claimed: claimed, owner: nobody{}}
+	err = checkFolder(e.fs, e.self)
+	if err == nil && e.self.Broker {
+		err = f.load(files)
 	}
-	n.clusterID, n.metadataDirID = claimed.ClusterID, claimed.Metadata.ID
-	if !self.Broker {
-		n.onStop(claimed.Close)
-		return nil
-	}
-	n.previousEpoch = claimed.PreviousBrokerEpoch()
-	n.watched.at(recovering)
-	loaded, err := dirs.Load(claimed, dirs.Options{
-		Config:         config.TopicDefaults(n.cfg),
-		Threads:        int(n.cfg.Int("num.recovery.threads.per.data.dir")),
-		Files:          storage.NewFiles(n.files.logs),
-		Now:            time.Now,
-		Logger:         n.log.With("part", "storage"),
-		ProducerExpiry: n.cfg.Duration("producer.id.expiration.ms"),
-		OnFailed:       func(id kafka.DirID, path string, err error) { n.failures.give(dirFailure{id, path, err}) },
-		Every:          dirs.IntervalsOf(n.cfg),
-		KeyBytes:       n.cfg.Int("log.cleaner.dedupe.buffer.size"),
-	})
 	if err != nil {
 		claimed.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+func (f *folders) load(files int) (err error) {
+	f.previousEpoch = f.claimed.PreviousBrokerEpoch()
+	f.watched.at(recovering)
+	f.logs, err = dirs.Load(f.claimed, dirs.Options{
+		Config:         config.TopicDefaults(f.cfg),
+		Threads:        int(f.cfg.Int("num.recovery.threads.per.data.dir")),
+		Files:          storage.NewFiles(files),
+		Now:            time.Now,
+		Logger:         f.part("storage"),
+		ProducerExpiry: f.cfg.Duration("producer.id.expiration.ms"),
+		OnFailed:       func(id kafka.DirID, path string, err error) { f.failures.give(dirFailure{id, path, err}) },
+		Every:          dirs.IntervalsOf(f.cfg),
+		KeyBytes:       f.cfg.Int("log.cleaner.dedupe.buffer.size"),
+	})
+	if err != nil {
 		return err
 	}
-	n.dirs = loaded
-	n.failures.take(n.dirFailed)
-	n.watched.show(loaded.Register)
-	n.onStop(n.closeDirs)
+	f.failures.take(f.failed)
+	f.watched.show(f.logs.Register)
 	return nil
 }
 
@@ -66,28 +83,36 @@ type dirFailure struct {
 	err  error
 }
 
-// dirFailed takes a failed directory's replicas out of service and tells the
+// failed takes a failed directory's replicas out of service and tells the
 // controller. The directory of the metadata log, and the last one of all, take
 // the node along.
-func (n *node) dirFailed(f dirFailure) {
-	n.log.Error("log directory failed; its replicas are offline", "dir", f.path, "err", f.err)
+func (f *folders) failed(d dirFailure) {
+	f.log.Error("log directory failed; its replicas are offline", "dir", d.path, "err", d.err)
 	switch {
-	case filepath.Clean(f.path) == filepath.Clean(n.cfg.Node().MetadataDir):
-		n.fail(fmt.Errorf("the directory of the metadata log failed: %s: %w", f.path, f.err))
-	case len(n.dirs.OnlineIDs()) == 0:
-		n.fail(fmt.Errorf("all log directories failed, the last one is %s: %w", f.path, f.err))
+	case filepath.Clean(d.path) == filepath.Clean(f.self.MetadataDir):
+		f.failure.fail(fmt.Errorf("the directory of the metadata log failed: %s: %w", d.path, d.err))
+	case len(f.logs.OnlineIDs()) == 0:
+		f.failure.fail(fmt.Errorf("all log directories failed, the last one is %s: %w", d.path, d.err))
 	default:
-		n.offline.give(f.id)
+		f.offline.give(d.id)
 	}
 }
 
-// closeDirs closes the logs; after an orderly stop they are marked as clean.
-func (n *node) closeDirs() {
-	var owner dirs.Owner = nobody{}
-	if n.broker != nil {
-		owner = n.broker.parts
+// departure is how a node leaves its folders behind.
+type departure struct {
+	orderly bool // the stop was asked for
+	// epoch is the broker epoch that the controller let go, or NoBrokerEpoch.
+	epoch kafka.BrokerEpoch
+}
+
+// close closes the logs and gives the directories up. After an orderly stop the
+// logs are marked as clean.
+func (f *folders) close(d departure) {
+	if f.logs == nil {
+		f.claimed.Close()
+		return
 	}
-	n.dirs.Close(n.orderly, n.cleanEpoch, owner)
+	f.logs.Close(d.orderly, d.epoch, f.owner)
 }
 
 // nobody owns the logs of a broker that did not get as far as having replicas.

@@ -1,5 +1,7 @@
 package node
 
+import "log/slog"
+
 // fewFiles is a limit of open files below which a broker with many partitions
 // and clients runs out of them.
 const fewFiles = 10_000
@@ -31,10 +33,10 @@ func sharesOf(limit int) fileShares {
 
 // shareFiles divides the files that the process may have open, and warns when
 // there are few.
-func (n *node) shareFiles() fileShares {
+func shareFiles(log *slog.Logger) fileShares {
 	limit := openFiles()
 	if limit != 0 && limit < fewFiles {
-		n.log.Warn("the limit of open files is low: a broker needs one for each connection and segment in use; raise the hard limit, as with ulimit -Hn", "limit", limit, "advised", fewFiles)
+		log.Warn("the limit of open files is low: a broker needs one for each connection and segment in use; raise the hard limit, as with ulimit -Hn", "limit", limit, "advised", fewFiles)
 	}
 	return sharesOf(limit)
 }

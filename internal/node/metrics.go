@@ -82,18 +82,20 @@ func (w *watched) show(register ...func(*metrics.Registry)) {
 }
 
 // showNode registers what is there from the start.
-func (n *node) showNode() {
-	n.watched.show(n.registerBuild, n.watched.requests.Register)
-	if n.cfg.Node().Broker {
-		n.watched.show(n.watched.registerState, n.watched.api.Register)
+func (w *watched) showNode(version string, broker bool) {
+	w.show(registerBuild(version), w.requests.Register)
+	if broker {
+		w.show(w.registerState, w.api.Register)
 	}
 }
 
-func (n *node) registerBuild(r *metrics.Registry) {
-	metrics.Watch(r, func() string { return n.opt.Version }, metrics.Reading[string]{
-		Name: "ottla_build_info", Help: "1, with the version of the software.", Labels: "version",
-		Each: func(version string, report metrics.Report) { report(1, version) },
-	})
+func registerBuild(version string) func(*metrics.Registry) {
+	return func(r *metrics.Registry) {
+		metrics.Watch(r, func() string { return version }, metrics.Reading[string]{
+			Name: "ottla_build_info", Help: "1, with the version of the software.", Labels: "version",
+			Each: func(version string, report metrics.Report) { report(1, version) },
+		})
+	}
 }
 
 func (w *watched) registerState(r *metrics.Registry) {
@@ -136,12 +138,12 @@ func memoryOf(used, bound int64) memory {
 // of the Go runtime and the process. It is what docs/reference is made from.
 func MetricFamilies() []metrics.Family {
 	w := newWatched("anywhere")
-	n := &node{watched: w}
+	o := outlook{metadata: &metadata{env: &env{watched: w}}}
+	w.showNode("", true)
 	w.show(
-		n.registerBuild, w.requests.Register, w.registerState, w.api.Register,
 		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(fetcher.Fetcher).Register, new(coordnode.Groups).Register,
 		registerAssignments(nil), registerMemory(nil),
-		quorum{}.Register, n.registerMetadata, new(toctrl.Channel).Register, n.registerController,
+		quorum{}.Register, o.registerMetadata, new(toctrl.Channel).Register, o.registerController,
 	)
 	return w.registry.Families()
 }

@@ -36,7 +36,13 @@ func (c *changes) publish(delta image.Delta, img *image.Image) {
 	}
 }
 
-// cluster is the cluster as somebody who looks at a node sees it.
+// outlook is what somebody who looks at a node can see of the cluster.
+type outlook struct {
+	metadata   *metadata
+	controller *controllerRole // nil: not this role
+}
+
+// cluster is the cluster as it is seen at one moment.
 type cluster struct {
 	img       *image.Image
 	active    bool // the node is the active controller
@@ -48,10 +54,10 @@ type cluster struct {
 	lag       time.Duration
 }
 
-func (n *node) cluster() cluster {
-	q := n.quorum.View()
-	c := cluster{img: n.view.Image(), committed: q.HighWatermark - 1, leader: q.Leader, kraft: q.Level}
-	c.active = n.controller != nil && n.controller.Active()
+func (o outlook) cluster() cluster {
+	q := o.metadata.quorum.View()
+	c := cluster{img: o.metadata.view.Image(), committed: q.HighWatermark - 1, leader: q.Leader, kraft: q.Level}
+	c.active = o.controller != nil && o.controller.node.Active()
 	if at := c.img.Provenance().TimestampMs; !c.active && at > 0 {
 		c.lag = max(time.Since(time.UnixMilli(at)), 0)
 	}
@@ -59,8 +65,8 @@ func (n *node) cluster() cluster {
 }
 
 // counted is the cluster with what takes a walk over all partitions.
-func (n *node) counted() cluster {
-	c := n.cluster()
+func (o outlook) counted() cluster {
+	c := o.cluster()
 	for _, p := range c.img.Partitions() {
 		if p.Leader == kafka.NoNode {
 			c.offline++
@@ -99,10 +105,10 @@ func applied(offset, timestamp, lag string) []metrics.Reading[cluster] {
 // registerController shows the cluster under the names of Kafka's
 // KafkaController. A controller that stands by has the same figures, from what
 // is committed.
-func (n *node) registerController(r *metrics.Registry) {
+func (o outlook) registerController(r *metrics.Registry) {
 	const prefix = "kafka_controller_kafkacontroller_"
-	r.Register(&n.watched.changes)
-	metrics.Watch(r, n.counted, append(applied(prefix+"lastappliedrecordoffset", prefix+"lastappliedrecordtimestamp", prefix+"lastappliedrecordlagms"),
+	r.Register(&o.metadata.watched.changes)
+	metrics.Watch(r, o.counted, append(applied(prefix+"lastappliedrecordoffset", prefix+"lastappliedrecordtimestamp", prefix+"lastappliedrecordlagms"),
 		one(prefix+"activecontrollercount", "1 on the active controller. The sum over all must be 1.", func(c cluster) float64 { return number(c.active) }),
 		one(prefix+"lastcommittedrecordoffset", "Offset of the last committed metadata record that this node knows of.", func(c cluster) float64 { return float64(c.committed) }),
 		one(prefix+"globaltopiccount", "Topics of the cluster.", func(c cluster) float64 { return float64(c.img.Topics().Len()) }),
@@ -148,9 +154,9 @@ func number(b bool) float64 {
 
 // registerMetadata shows what every node knows of the metadata, under the names
 // of Kafka's MetadataLoader, node-metrics and broker-metadata-metrics.
-func (n *node) registerMetadata(r *metrics.Registry) {
+func (o outlook) registerMetadata(r *metrics.Registry) {
 	const prefix = "kafka_server_broker_metadata_metrics_last_applied_record_"
-	metrics.Watch(r, n.cluster, append(applied(prefix+"offset", prefix+"timestamp", prefix+"lag_ms"),
+	metrics.Watch(r, o.cluster, append(applied(prefix+"offset", prefix+"timestamp", prefix+"lag_ms"),
 		one("kafka_server_metadataloader_currentcontrollerid", "Id of the active controller; -1: not known.", func(c cluster) float64 { return float64(c.leader) }),
 		one("kafka_server_metadataloader_currentmetadataversion", "Level of metadata.version.", func(c cluster) float64 { return float64(c.img.Level()) }),
 		metrics.Reading[cluster]{
@@ -172,7 +178,7 @@ func supportedLevel(which string, of func(image.VersionRange) int16) metrics.Rea
 		Name: "kafka_server_node_metrics_" + which + "_supported_level", Labels: "feature_name",
 		Help: "The " + which + " level of a feature that this node serves.",
 		Each: func(_ cluster, report metrics.Report) {
-			for _, r := range served() {
+			for _, r := range image.Served() {
 				report(float64(of(r)), strings.ReplaceAll(r.Name, ".", "-"))
 			}
 		},

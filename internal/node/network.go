@@ -2,20 +2,16 @@ package node
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/http"
 
-	"github.com/ottla/ottla/internal/base/metrics"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
 // newServer makes a server of connections. files is how many there may be where
 // the settings do not say; 0 is no bound.
-func (n *node) newServer(files int) *transport.Server {
-	cfg := n.cfg
+func newServer(e *env, files int) *transport.Server {
+	cfg := e.cfg
 	if cfg.Has("max.connections") {
 		files = int(cfg.Int("max.connections"))
 	}
@@ -25,8 +21,8 @@ func (n *node) newServer(files int) *transport.Server {
 		Idle:                cfg.Duration("connections.max.idle.ms"),
 		MaxConnections:      files,
 		MaxConnectionsPerIP: int(cfg.Int("max.connections.per.ip")),
-		Logger:              n.log.With("part", "network"),
-		Observer:            n.watched.observer(),
+		Logger:              e.part("network"),
+		Observer:            e.watched.observer(),
 	})
 }
 
@@ -39,29 +35,11 @@ func closeServer(s *transport.Server, log *slog.Logger) {
 	}
 }
 
-// serveMetrics answers /metrics and /ready, where ottla.metrics.listener names an address.
-func (n *node) serveMetrics(context.Context) error {
-	addr := n.cfg.String("ottla.metrics.listener")
-	if addr == "" {
-		return nil
+// asClient is how this node appears to its peers.
+func (e *env) asClient() transport.ClientConfig {
+	return transport.ClientConfig{
+		ClientID: fmt.Sprintf("ottla-%d", e.self.ID), SoftwareVersion: e.version,
+		DialTimeout:    e.cfg.Duration("socket.connection.setup.timeout.ms"),
+		DialTimeoutMax: e.cfg.Duration("socket.connection.setup.timeout.max.ms"),
 	}
-	ln, err := net.Listen("tcp", addr)
-	if err != nil {
-		return fmt.Errorf("ottla.metrics.listener: %w", err)
-	}
-	n.metricsAddr = ln.Addr().String()
-	n.showNode()
-	srv := metrics.Server(n.watched.registry, n.watched.ready)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := srv.Serve(ln); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			n.log.Error("metrics listener ended", "err", err)
-		}
-	}()
-	n.onStop(func() {
-		_ = srv.Close() // a scrape under way is of no use any more
-		<-done
-	})
-	return nil
 }

@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ottla/ottla/internal/base/config"
-	"github.com/ottla/ottla/internal/base/metaprops"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/format"
 )
@@ -51,7 +50,6 @@ func formatted(t *testing.T, cfg *config.Config) {
 	if err := format.Write(vfs.OS{}, plan); err != nil {
 		t.Fatal(err)
 	}
-	_ = metaprops.FileName
 }
 
 // started is a node that runs inside the test.

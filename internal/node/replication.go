@@ -3,7 +3,6 @@ package node
 import (
 	"context"
 	"sync"
-	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/replica"
@@ -12,17 +11,17 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-func (n *node) isrConfig(b *brokerPart) isr.Config {
+func (b *brokerRole) isrConfig() isr.Config {
 	return isr.Config{
-		Self: n.cfg.Node().ID, Epoch: n.life.Epoch, Controller: n.channel, Log: n.log.With("part", "replicas"),
+		Self: b.self.ID, Epoch: b.life.Epoch, Controller: b.channel, Log: b.part("replicas"),
 		Answer: func(tp kafka.TopicIDPartition, answer replica.Proposed) { b.parts.Proposed(tp, answer) },
 	}
 }
 
-func (n *node) fetcherConfig(b *brokerPart) fetcher.Config {
-	cfg := n.cfg
+func (b *brokerRole) fetcherConfig() fetcher.Config {
+	cfg := b.cfg
 	return fetcher.Config{
-		Self: cfg.Node().ID, Partitions: b.parts, Listener: cfg.Node().InterBroker, Epoch: n.life.Epoch,
+		Self: b.self.ID, Partitions: b.parts, Listener: b.self.InterBroker, Epoch: b.life.Epoch,
 		Sources: int(cfg.Int("num.replica.fetchers")),
 		Limits: fetcher.Limits{
 			Wait:           cfg.Duration("replica.fetch.wait.max.ms"),
@@ -32,42 +31,20 @@ func (n *node) fetcherConfig(b *brokerPart) fetcher.Config {
 			Timeout:        cfg.Duration("replica.socket.timeout.ms"),
 			Backoff:        cfg.Duration("replica.fetch.backoff.ms"),
 		},
-		Connect: func(addr string) fetcher.Conn { return transport.NewClient(addr, n.clientConfig()) },
-		Log:     n.log.With("part", "replication"),
+		Connect: func(addr string) fetcher.Conn { return transport.NewClient(addr, b.asClient()) },
+		Log:     b.part("replication"),
 	}
 }
 
-// runReplication sends what leaders here wish for, and ends the fetching when the
-// node stops.
-func (n *node) runReplication(b *brokerPart) {
+// replicate sends what leaders here wish for, and ends the fetching when the
+// broker stops.
+func (b *brokerRole) replicate() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { b.isr.Run(ctx) })
-	n.onStop(func() {
+	b.stops.add(func() {
 		cancel()
 		b.fetcher.Close()
 		work.Wait()
-	})
-}
-
-// runTicks looks after replicas that have fallen behind.
-func (n *node) runTicks(b *brokerPart) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(b.parts.TickEvery())
-		defer tick.Stop()
-		for {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-				b.parts.Tick()
-			}
-		}
-	}()
-	n.onStop(func() {
-		close(quit)
-		<-done
 	})
 }

@@ -1,0 +1,37 @@
+package node
+
+import (
+	"log/slog"
+
+	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/vfs"
+)
+
+// env is what every part of a node is given: its settings and its disk, and whom
+// to tell.
+type env struct {
+	cfg     *config.Config
+	self    *config.Node // cfg's
+	fs      vfs.FS
+	log     *slog.Logger
+	version string // what the node calls itself towards peers
+	watched *watched
+	failure *failure
+}
+
+func newEnv(opt Options) *env {
+	e := &env{
+		cfg: opt.Config, self: opt.Config.Node(), fs: opt.FS, log: opt.Log, version: opt.Version,
+		watched: newWatched(opt.Config.String("ottla.metrics.listener")), failure: newFailure(),
+	}
+	if e.fs == nil {
+		e.fs = vfs.OS{}
+	}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	return e
+}
+
+// part is the log of one part of the node.
+func (e *env) part(name string) *slog.Logger { return e.log.With("part", name) }

@@ -1,0 +1,124 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/controller"
+	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/metaview"
+	"github.com/ottla/ottla/internal/drive/raftnode"
+	"github.com/ottla/ottla/internal/edge/transport"
+)
+
+// metadata is this node's share in the cluster's metadata: its member of the
+// quorum, and the view of what that commits.
+type metadata struct {
+	*env
+	// peers are the connections to other members of the quorum. They are apart
+	// from those to the controller: a parked Fetch would hold up what comes after
+	// it on the same connection.
+	peers     *transport.Pool
+	quorum    quorum
+	bootstrap []controller.Versioned // what the first leader of a new cluster writes
+	view      *metaview.View
+	audience  audience
+}
+
+// joinQuorum joins the quorum. The view begins to follow it when all who want to
+// know are there, see follow.
+func joinQuorum(ctx context.Context, e *env, f *folders, advertised []image.Endpoint) (*metadata, error) {
+	client, dialer := e.asClient(), &raftnode.Dialer{}
+	client.Dial = dialer.Dial
+	m := &metadata{env: e, peers: transport.NewPool(client)}
+	sender := raftnode.OverTransport(m.peers, dialer, e.cfg.Duration("controller.quorum.request.timeout.ms"))
+	if err := m.join(ctx, quorumConfig(e, f, advertised, sender)); err != nil {
+		m.peers.Close()
+		return nil, err
+	}
+	m.view = metaview.New(metaview.Config{
+		Quorum:     m.quorum,
+		Publishers: m.audience.publishers(),
+		Applied:    m.audience.applied,
+		Leader:     m.audience.leader,
+		Fault: func(err error) {
+			e.watched.changes.Errors.Add(1)
+			e.failure.fail(fmt.Errorf("the metadata log cannot be applied: %w", err))
+		},
+		Snapshots: metaview.SnapshotPolicy{
+			Bytes:    e.cfg.Int("metadata.log.max.record.bytes.between.snapshots"),
+			Interval: e.cfg.Duration("metadata.log.max.snapshot.interval.ms"),
+		},
+		Log: e.part("metadata"),
+	})
+	return m, nil
+}
+
+func (m *metadata) join(ctx context.Context, rc raftnode.Config) (err error) {
+	if rc.Controller {
+		if m.bootstrap, err = bootstrapIn(rc); err != nil {
+			return err
+		}
+	}
+	q, err := raftnode.Start(context.WithoutCancel(ctx), rc)
+	if err != nil {
+		return err
+	}
+	m.quorum = quorum{q}
+	return nil
+}
+
+// follow lets the view follow the quorum, and the audience the view.
+func (m *metadata) follow(a audience) {
+	m.audience = a
+	m.quorum.Subscribe(listener{m.view})
+}
+
+// close leaves the quorum; a leader gets time to hand over. After that nothing
+// of ours writes to the metadata directory: a snapshot that the view has begun
+// is finished or dropped before the directories are given up.
+func (m *metadata) close() {
+	defer m.peers.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	defer cancel()
+	if err := m.quorum.Stop(ctx); err != nil {
+		m.log.Warn("quorum did not stop in good order", "err", err)
+	}
+	m.view.Wait()
+}
+
+// kraftVersion is the level of kraft.version, which the quorum keeps itself.
+func (m *metadata) kraftVersion() int16 { return m.quorum.View().Level }
+
+// leaderID is the active controller, or kafka.NoNode.
+func (m *metadata) leaderID() kafka.NodeID { return m.quorum.View().Leader }
+
+// voters are the ids of the quorum's voters.
+func (m *metadata) voters() (ids []kafka.NodeID) {
+	for _, v := range m.quorum.View().Voters {
+		ids = append(ids, v.Key.Node)
+	}
+	return ids
+}
+
+// bootstrapIn are the records of a new cluster, from the folder or by default.
+func bootstrapIn(rc raftnode.Config) ([]controller.Versioned, error) {
+	framed, err := raftnode.ReadBootstrap(rc.FS, rc.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if len(framed) == 0 {
+		return controller.Bootstrap(image.LatestLevel), nil
+	}
+	records := make([]controller.Versioned, len(framed))
+	for i, raw := range framed {
+		m, version, err := metarec.ReadMetadata(raw)
+		if err != nil {
+			return nil, fmt.Errorf("bootstrap record %d in %s: %w", i, rc.Dir, err)
+		}
+		records[i] = controller.Versioned{Message: m, Version: version}
+	}
+	return records, nil
+}
