@@ -103,11 +103,28 @@ type departure struct {
 	orderly bool // the stop was asked for
 	// epoch is the broker epoch that the controller let go, or NoBrokerEpoch.
 	epoch kafka.BrokerEpoch
+	// writing is closed once nothing of ours writes to the metadata directory any
+	// more; nil where nothing does.
+	writing <-chan struct{}
 }
 
 // close closes the logs and gives the directories up. After an orderly stop the
-// logs are marked as clean.
+// logs are marked as clean. While something of ours may still write, all of that
+// has to wait: another process that was given the directories would not expect
+// it. The end of this process gives them up, too, as a crash does.
 func (f *folders) close(d departure) {
+	if d.writing == nil {
+		f.giveUp(d)
+		return
+	}
+	f.log.Error("a write to the metadata log does not end; the directories stay locked until it does, or the process ends", "dir", f.self.MetadataDir)
+	go func() {
+		<-d.writing
+		f.giveUp(d)
+	}()
+}
+
+func (f *folders) giveUp(d departure) {
 	if f.logs == nil {
 		f.claimed.Close()
 		return

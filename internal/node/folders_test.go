@@ -1,16 +1,19 @@
 package node
 
 import (
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metaprops"
 	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/edge/storage/dirs"
 )
 
 // diskWith has formatted directories of node 1.
@@ -44,6 +47,31 @@ func opened(t *testing.T, disk vfs.FS, roles string, logDirs ...string) *folders
 		t.Fatal(err)
 	}
 	return f
+}
+
+// "While something of ours may still write, all of that has to wait: another
+// process that was given the directories would not expect it."
+func TestDirectoriesStayLockedWhileSomethingWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		disk := diskWith(t, "/a", "/b")
+		f := opened(t, disk, "broker,controller", "/a", "/b")
+		writing := make(chan struct{})
+		f.close(departure{orderly: true, epoch: 7, writing: writing})
+		synctest.Wait()
+		for _, dir := range []string{"/a", "/b"} {
+			if _, err := disk.Lock(filepath.Join(dir, ".lock")); !errors.Is(err, vfs.ErrLocked) {
+				t.Errorf("%s was given up: %v", dir, err)
+			}
+			if clean, err := vfs.Exists(disk, filepath.Join(dir, dirs.CleanShutdownFile)); clean || err != nil {
+				t.Errorf("%s is marked as clean: %v", dir, err)
+			}
+		}
+		close(writing)
+		synctest.Wait()
+		if again := opened(t, disk, "broker,controller", "/a", "/b"); again.previousEpoch != 7 {
+			t.Errorf("left under epoch %d", again.previousEpoch)
+		}
+	})
 }
 
 // "The directory of the metadata log, and the last one of all, take the node

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metarec"
@@ -76,17 +77,44 @@ func (m *metadata) follow(a audience) {
 	m.quorum.Subscribe(listener{m.view})
 }
 
+// diskPatience is how long a stop waits for what is being written to the
+// metadata directory, after the quorum has been left.
+const diskPatience = 2 * stopGrace
+
 // close leaves the quorum; a leader gets time to hand over. After that nothing
 // of ours writes to the metadata directory: a snapshot that the view has begun
-// is finished or dropped before the directories are given up.
-func (m *metadata) close() {
-	defer m.peers.Close()
+// is finished or dropped. Only where the disk hangs, so that this takes too
+// long, it gives a channel that is closed when it is true at last.
+func (m *metadata) close() (writing <-chan struct{}) {
+	quiet, limit := make(chan struct{}), make(chan struct{})
+	late := time.AfterFunc(stopGrace+diskPatience, func() { close(limit) })
+	defer late.Stop()
+	go func() { // nobody can stop it while the disk hangs
+		defer close(quiet)
+		m.leave()
+		m.peers.Close()
+	}()
+	select {
+	case <-quiet:
+		return nil
+	case <-limit:
+		return quiet
+	}
+}
+
+// leave leaves the quorum and waits until nothing is being written.
+func (m *metadata) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	if err := m.quorum.Stop(ctx); err != nil {
 		m.log.Warn("quorum did not stop in good order", "err", err)
 	}
-	m.view.Wait()
+	ctx, cancel = context.WithTimeout(context.Background(), diskPatience)
+	defer cancel()
+	if err := m.view.Wait(ctx); err != nil {
+		m.log.Warn("metadata snapshot given up", "err", err)
+		_ = m.view.Wait(context.Background()) // the write that is under way
+	}
 }
 
 // kraftVersion is the level of kraft.version, which the quorum keeps itself.

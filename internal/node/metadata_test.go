@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metarec"
@@ -63,11 +64,8 @@ func unchanged(t *testing.T, disk *vfs.Fault) {
 func TestClosingTheMetadataWaitsForTheSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, disk, release := writingSnapshot(t)
-		closed := make(chan struct{})
-		go func() {
-			m.close()
-			close(closed)
-		}()
+		closed := make(chan (<-chan struct{}), 1)
+		go func() { closed <- m.close() }()
 		synctest.Wait()
 		select {
 		case <-closed:
@@ -75,7 +73,31 @@ func TestClosingTheMetadataWaitsForTheSnapshot(t *testing.T) {
 		default:
 		}
 		close(release)
-		<-closed
+		if writing := <-closed; writing != nil {
+			t.Error("something still writes")
+		}
+		unchanged(t, disk)
+	})
+}
+
+// "Only where the disk hangs, so that this takes too long, it gives a channel
+// that is closed when it is true at last."
+func TestADiskThatHangsDoesNotHoldTheStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, disk, release := writingSnapshot(t)
+		began := time.Now()
+		writing := m.close()
+		if took := time.Since(began); writing == nil || took != stopGrace+diskPatience {
+			t.Fatalf("closed after %v, something writes: %v", took, writing != nil)
+		}
+		synctest.Wait()
+		select {
+		case <-writing:
+			t.Error("the disk hangs, and yet nothing writes any more")
+		default:
+		}
+		close(release)
+		<-writing
 		unchanged(t, disk)
 	})
 }

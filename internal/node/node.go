@@ -98,7 +98,7 @@ func (n *node) joinQuorum(ctx context.Context) (err error) {
 	if n.metadata, err = joinQuorum(ctx, n.env, n.folders, n.listeners.controllers()); err != nil {
 		return err
 	}
-	n.stops.add(n.metadata.close)
+	n.stops.add(func() { n.departure.writing = n.metadata.close() })
 	n.features = newFeatureGate(n.failure)
 	if n.self.Controller {
 		n.controller = newControllerRole(n.env, n.folders.clusterID, n.metadata)

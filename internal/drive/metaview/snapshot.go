@@ -1,7 +1,10 @@
 package metaview
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/metarec"
@@ -41,10 +44,13 @@ type snapshotter struct {
 	last   time.Time
 	// running has room for one: a snapshot is being written.
 	running chan struct{}
+	// givenUp: Wait has waited long enough. What is being written is dropped, and
+	// nothing is begun any more.
+	givenUp *atomic.Bool
 }
 
 func newSnapshotter(p SnapshotPolicy) snapshotter {
-	return snapshotter{policy: p, last: time.Now(), running: make(chan struct{}, 1)}
+	return snapshotter{policy: p, last: time.Now(), running: make(chan struct{}, 1), givenUp: new(atomic.Bool)}
 }
 
 func (s *snapshotter) saw(bytes int64) { s.bytes += bytes }
@@ -59,7 +65,7 @@ func (s *snapshotter) due() bool {
 // maybeSnapshot writes the image down beside the commits that go on. A metadata
 // transaction that is open puts it off.
 func (v *View) maybeSnapshot() {
-	if _, open := v.latest.InTransaction(); open || !v.caughtUp || !v.snapshot.due() {
+	if _, open := v.latest.InTransaction(); open || !v.caughtUp || !v.snapshot.due() || v.snapshot.givenUp.Load() {
 		return
 	}
 	select {
@@ -77,10 +83,22 @@ func (v *View) maybeSnapshot() {
 	}()
 }
 
-// Wait waits until no snapshot is being written.
-func (v *View) Wait() {
-	v.snapshot.running <- struct{}{}
-	<-v.snapshot.running
+// errGivenUp ends a snapshot that Wait does not wait for any more.
+var errGivenUp = errors.New("the node stops, and its disk is too slow for the snapshot")
+
+// Wait waits until no snapshot is being written, or ctx ends. In that case the
+// snapshot is given up: the write that is under way, on a disk that hangs, may
+// still be carried out, and then the file is removed. The directory may not be
+// given to anybody before another Wait has returned without an error.
+func (v *View) Wait(ctx context.Context) error {
+	select {
+	case v.snapshot.running <- struct{}{}:
+		<-v.snapshot.running
+		return nil
+	case <-ctx.Done():
+		v.snapshot.givenUp.Store(true)
+		return fmt.Errorf("a metadata snapshot is still being written: %w", ctx.Err())
+	}
 }
 
 func (v *View) write(img *image.Image) error {
@@ -90,7 +108,7 @@ func (v *View) write(img *image.Image) error {
 		return err // nil: there is one at this offset already
 	}
 	defer w.Close()
-	batch := cutter{to: w}
+	batch := cutter{to: unlessGivenUp{w, v.snapshot.givenUp}}
 	var lost []string
 	for m, version := range img.Records(func(what string) { lost = append(lost, what) }) {
 		framed, err := metarec.AppendMetadata(nil, m, version)
@@ -107,7 +125,27 @@ func (v *View) write(img *image.Image) error {
 	if err := batch.flush(); err != nil {
 		return err
 	}
-	return w.Freeze()
+	return batch.to.Freeze()
+}
+
+// unlessGivenUp takes a snapshot until that is given up.
+type unlessGivenUp struct {
+	SnapshotWriter
+	givenUp *atomic.Bool
+}
+
+func (w unlessGivenUp) Append(framed [][]byte) error {
+	if w.givenUp.Load() {
+		return errGivenUp
+	}
+	return w.SnapshotWriter.Append(framed)
+}
+
+func (w unlessGivenUp) Freeze() error {
+	if w.givenUp.Load() {
+		return errGivenUp
+	}
+	return w.SnapshotWriter.Freeze()
 }
 
 // cutter cuts the records of a snapshot into batches.

@@ -1,7 +1,9 @@
 package metaview
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -20,6 +22,7 @@ type ground struct {
 	high      kafka.Offset
 	snapshots []*snapshotLog
 	refuse    error
+	hang      chan struct{} // the first write into a snapshot waits until it is closed
 }
 
 func (g *ground) HighWatermark() kafka.Offset { return g.high }
@@ -30,7 +33,7 @@ func (g *ground) CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, _ int64) (S
 	if g.refuse != nil {
 		return nil, g.refuse
 	}
-	s := &snapshotLog{end: end, epoch: epoch}
+	s := &snapshotLog{end: end, epoch: epoch, hang: g.hang}
 	g.snapshots = append(g.snapshots, s)
 	return s, nil
 }
@@ -42,9 +45,13 @@ type snapshotLog struct {
 	batches [][][]byte
 	frozen  bool
 	closed  bool
+	hang    chan struct{}
 }
 
 func (s *snapshotLog) Append(framed [][]byte) error {
+	if s.hang != nil {
+		<-s.hang
+	}
 	s.batches = append(s.batches, slices.Clone(framed))
 	return nil
 }
@@ -95,6 +102,14 @@ func level() *metarec.FeatureLevelRecord {
 func commit(t *testing.T, v *View, base kafka.Offset, records ...metarec.Message) {
 	t.Helper()
 	v.Commit(Batch{Base: base, End: base + kafka.Offset(max(len(records), 1)), Epoch: 1, Records: framed(t, records...)})
+}
+
+// idle waits until no snapshot is being written.
+func idle(t *testing.T, v *View) {
+	t.Helper()
+	if err := v.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestNothingIsPublishedBeforeTheViewHasCaughtUp(t *testing.T) {
@@ -177,7 +192,7 @@ func TestASnapshotIsWrittenAfterEnoughBytesAndHoldsTheImage(t *testing.T) {
 	v := newTestView(g, s, SnapshotPolicy{Bytes: 30})
 	commit(t, v, 0, level())
 	commit(t, v, 1, topic(0))
-	v.Wait()
+	idle(t, v)
 	if len(g.snapshots) != 1 {
 		t.Fatalf("%d snapshots", len(g.snapshots))
 	}
@@ -194,9 +209,9 @@ func TestASnapshotIsWrittenAfterTheIntervalIfSomethingWasCommitted(t *testing.T)
 		commit(t, v, 0, level())
 		time.Sleep(2 * time.Hour)
 		commit(t, v, 1, topic(0))
-		v.Wait()
+		idle(t, v)
 		commit(t, v, 2, topic(1))
-		v.Wait()
+		idle(t, v)
 		if len(g.snapshots) != 1 {
 			t.Errorf("%d snapshots, want the one after the interval", len(g.snapshots))
 		}
@@ -238,14 +253,14 @@ func TestASnapshotWaitsForTheEndOfATransaction(t *testing.T) {
 	g, s := &ground{high: 1}, &seen{}
 	v := newTestView(g, s, SnapshotPolicy{Bytes: 1})
 	commit(t, v, 0, level())
-	v.Wait()
+	idle(t, v)
 	commit(t, v, 1, metarec.NewBeginTransactionRecord(), topic(0))
-	v.Wait()
+	idle(t, v)
 	if len(g.snapshots) != 1 {
 		t.Fatalf("%d snapshots while a transaction is open", len(g.snapshots)-1)
 	}
 	commit(t, v, 3, metarec.NewEndTransactionRecord())
-	v.Wait()
+	idle(t, v)
 	if len(g.snapshots) != 2 || g.snapshots[1].end != 4 {
 		t.Errorf("%d snapshots after the end", len(g.snapshots))
 	}
@@ -269,4 +284,33 @@ func TestBatchesCommittedTogetherArePublishedOnce(t *testing.T) {
 	if got := v.Image().Provenance(); got != want {
 		t.Errorf("the image is of %+v, not %+v", got, want)
 	}
+}
+
+// "In that case the snapshot is given up: the write that is under way may still
+// be carried out", and nothing but that.
+func TestASnapshotOnAHangingDiskIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, s := &ground{high: 1, hang: make(chan struct{})}, &seen{}
+		v := newTestView(g, s, SnapshotPolicy{Bytes: 1})
+		records := []metarec.Message{level()}
+		for i := range maxSnapshotBatch + 1 {
+			records = append(records, &metarec.TopicRecord{Name: fmt.Sprint("t", i), TopicId: kafka.UUID{byte(i), byte(i >> 8), 15: 200}})
+		}
+		commit(t, v, 0, records...)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := v.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("waited for a disk that hangs: %v", err)
+		}
+		close(g.hang)
+		idle(t, v)
+		if w := g.snapshots[0]; len(w.batches) != 1 || w.frozen || !w.closed {
+			t.Errorf("%d batches written, frozen: %v, closed: %v", len(w.batches), w.frozen, w.closed)
+		}
+		commit(t, v, kafka.Offset(len(records)), topic(0))
+		idle(t, v)
+		if len(g.snapshots) != 1 {
+			t.Error("another snapshot was begun")
+		}
+	})
 }
