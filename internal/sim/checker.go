@@ -17,11 +17,15 @@ import (
 //	R8  nothing committed is truncated
 //	R9  role, leader and vote agree
 //	R10 pre-votes leave no trace (see watch)
+//	R11 one change of the voters at a time
+//	R12 a removed leader resigns after the commit
 //	R14 a snapshot stands for committed records
 //	R15 a leader that no majority reaches stops
+//	R16 no directory votes twice
 //
 // and, at the end, that a repaired quorum is alive: L1 and L8 it agrees, L2 every
-// proposal has an answer, L4 nobody stays prospective
+// proposal and L3 every change of the voters has an answer, L4 nobody stays
+// prospective
 //
 // R4 and R7 have one form here: the first node to see a batch committed enters
 // it in a ledger, and every other one must see the same.
@@ -95,6 +99,9 @@ func (c *checker) step(n *node) {
 		c.w.fail("R9", "node %d has high watermark %d past its end %d", n.id, s.HighWatermark, s.Log.End)
 	}
 	c.count += 5
+	if c.w.plan.ReshapeEvery > 0 {
+		c.reshapedStep(n, r.hw)
+	}
 	r.epoch, r.hw = e.Epoch, s.HighWatermark
 	c.oneLeader(n, e)
 	if e.Voted.Node >= 0 {
@@ -205,6 +212,9 @@ func (c *checker) enter(n *node, b batch) {
 	}
 	c.must(b.base == end, "R7", "node %d commits %d..%d, but only %d is committed before", n.id, b.base, b.end, end)
 	c.ledger = append(c.ledger, b)
+	if c.w.plan.ReshapeEvery > 0 {
+		return // see reshapedStep
+	}
 	have := 0
 	for _, v := range c.w.nodes[:c.w.plan.Voters] {
 		if d, ok := v.disk.durable.at(b.base); ok && d.same(b) {
@@ -288,6 +298,7 @@ func (c *checker) end() {
 	for _, p := range c.w.work.acked {
 		c.must(seen[p.ticket] == 1, "R7", "proposal %d was acknowledged and is gone", p.ticket)
 	}
+	c.unanswered()
 	for _, p := range c.w.work.waiting {
 		c.must(!c.w.healed.has(p.node), "L2", "proposal %d to node %d has no answer", p.ticket, p.node.id)
 	}

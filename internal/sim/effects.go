@@ -67,6 +67,7 @@ func (n *node) write(e raft.Effects, brought batches) {
 	}
 	for _, a := range e.Append {
 		w.note("%d appends %d..%d@%d", n.id, a.Base, a.End, a.Epoch)
+		w.check.oneChange(n, a)
 		j := job{seq: a.Seq}
 		for _, b := range batchesOf(a, brought) {
 			j.ops = append(j.ops, op{batch: b})
@@ -113,6 +114,10 @@ func (n *node) send(m raft.Message) {
 		return
 	}
 	delete(n.asked, m.Call)
+	if in.conn == nil {
+		n.w.reshaped(n, m.Body)
+		return
+	}
 	body, brings := m.Body, batches(nil)
 	if a, isFetch := body.(raft.FetchAnswer); isFetch {
 		brings = n.read(a.Read)

@@ -53,6 +53,7 @@ func (h *healing) has(n *node) bool {
 func (w *World) heal() {
 	w.chaos = false
 	h := &healing{since: w.now, whole: w.rng.IntN(2) == 0, outside: pick(w.rng, "down", "cut", "deaf", "mute")}
+	h.whole = h.whole || w.plan.ReshapeEvery > 0 // any of them may be the last voter
 	w.healed = h
 	count := w.plan.Voters
 	if !h.whole {

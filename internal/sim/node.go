@@ -38,7 +38,7 @@ type node struct {
 	committed       kafka.Offset // when they were looked at last
 }
 
-// inbound is a request of a peer.
+// inbound is a request of a peer, or of a client: then it came on no connection.
 type inbound struct {
 	conn *conn
 	call raft.Call // the asker's

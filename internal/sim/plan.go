@@ -32,12 +32,18 @@ type Plan struct {
 	Batches      int           // at most in an answer to a fetch
 	// Speed of each node's clock, in thousandths.
 	Speed []int64
+
+	// ReshapeEvery is the mean between two requests to change the voters; 0: they
+	// stay. Spares are controllers that are no voters at first.
+	ReshapeEvery time.Duration
+	Spares       int
+	AutoJoin     bool
 }
 
 // NewPlan draws the plan of a seed: often many kinds of faults together,
 // sometimes one alone, sometimes none.
 func NewPlan(seed uint64) Plan {
-	r := rand.New(rand.NewPCG(seed, 0x706c616e))
+	r := newRand(seed, 0x706c616e)
 	p := Plan{
 		Seed: seed, Voters: pick(r, 3, 3, 3, 3, 1, 2, 4, 5, 5), Observers: r.IntN(3), Dynamic: r.IntN(2) == 0,
 		Timing: raft.DefaultTiming(), Chaos: time.Duration(6+r.IntN(15)) * time.Second,
@@ -57,8 +63,11 @@ func NewPlan(seed uint64) Plan {
 		}
 		p.Speed = append(p.Speed, speed)
 	}
+	p.drawChanges()
 	return p
 }
+
+func newRand(seed, stream uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, stream)) }
 
 func (p *Plan) drawKinds(r *rand.Rand) {
 	switch mode := r.IntN(10); {
@@ -90,6 +99,9 @@ func (p Plan) String() string {
 	set := "static"
 	if p.Dynamic {
 		set = "dynamic"
+	}
+	if p.ReshapeEvery > 0 {
+		set = fmt.Sprintf("changing (every %v, %d spare, auto join: %v)", p.ReshapeEvery, p.Spares, p.AutoJoin)
 	}
 	return fmt.Sprintf("seed %d: %d %s voters, %d observers, %v of chaos, a proposal each %v, a fault each %v: %s",
 		p.Seed, p.Voters, set, p.Observers, p.Chaos, p.ProposeEvery, p.FaultEvery, strings.Join(kinds, " "))

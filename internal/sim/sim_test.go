@@ -37,6 +37,7 @@ type figures struct {
 	runs, events, checks, epochs, acked int
 	simulated                           time.Duration
 	faults                              Faults
+	changes                             Changes
 	failed                              []Result
 }
 
@@ -48,14 +49,15 @@ func (f *figures) add(r Result) {
 	f.epochs, f.acked = f.epochs+r.Epochs, f.acked+r.Acked
 	f.simulated += r.Simulated
 	f.faults.Add(r.Faults)
+	f.changes.Asked, f.changes.Done = f.changes.Asked+r.Changes.Asked, f.changes.Done+r.Changes.Done
 	if r.Failure != nil {
 		f.failed = append(f.failed, r)
 	}
 }
 
 func (f *figures) String() string {
-	return fmt.Sprintf("%d seeds, %.0f simulated seconds, %d events, %d invariants looked at, %d epochs with a leader, %d proposals acknowledged\nfaults: %v",
-		f.runs, f.simulated.Seconds(), f.events, f.checks, f.epochs, f.acked, f.faults)
+	return fmt.Sprintf("%d seeds, %.0f simulated seconds, %d events, %d invariants looked at, %d epochs with a leader, %d proposals acknowledged, %d of %d changes of voters done\nfaults: %v",
+		f.runs, f.simulated.Seconds(), f.events, f.checks, f.epochs, f.acked, f.changes.Done, f.changes.Asked, f.faults)
 }
 
 // play runs seeds on all processors.
@@ -96,7 +98,7 @@ func TestSeeds(t *testing.T) {
 			t.Errorf("no seed was hit by a fault of the kind %v", Fault(kind))
 		}
 	}
-	if f.acked == 0 || f.epochs == 0 {
+	if f.acked == 0 || f.epochs == 0 || f.changes.Done == 0 {
 		t.Errorf("nothing happened: %v", f)
 	}
 }

@@ -22,11 +22,12 @@ type World struct {
 	links [][]link
 	conns []*conn // open ones
 	// shapes tell what snapshots hold, wherever they are.
-	shapes map[raft.SnapshotID]shape
-	check  checker
-	work   workload
-	story  story
-	faults Faults
+	shapes  map[raft.SnapshotID]shape
+	check   checker
+	work    workload
+	story   story
+	faults  Faults
+	changes Changes
 
 	chaos    bool // faults come
 	healed   *healing
@@ -55,6 +56,7 @@ type Result struct {
 	Epochs    int // that had a leader
 	Acked     int // proposals acknowledged
 	Faults    Faults
+	Changes   Changes
 	Failure   *Failure // nil when all held
 }
 
@@ -73,7 +75,7 @@ func RunPlan(p Plan, to io.Writer) Result {
 	}
 	return Result{
 		Plan: p, Hash: w.story.hash(), Simulated: time.Duration(w.now), Events: w.happened, Checks: w.check.count,
-		Epochs: len(w.check.led), Acked: len(w.work.acked), Faults: w.faults, Failure: w.failure,
+		Epochs: len(w.check.led), Acked: len(w.work.acked), Faults: w.faults, Changes: w.changes, Failure: w.failure,
 	}
 }
 
@@ -86,7 +88,7 @@ func newWorld(p Plan, to io.Writer) *World {
 	if p.Active[Drifting] {
 		w.faults[Drifting]++
 	}
-	count := p.Voters + p.Observers
+	count := p.controllers() + p.Observers
 	w.links = make([][]link, count+1)
 	for i := range w.links {
 		w.links[i] = make([]link, count+1)
@@ -121,7 +123,7 @@ func dirOf(id kafka.NodeID) kafka.DirID { return kafka.DirID{0: 0xd, 15: byte(id
 // newNode makes a formatted node that has never run.
 func newNode(w *World, id kafka.NodeID, set raft.Voters) *node {
 	n := &node{w: w, id: id, speed: w.plan.Speed[id-1], cfg: raft.Config{
-		Self: kafka.ReplicaKey{Node: id, Dir: dirOf(id)}, Controller: int(id) <= w.plan.Voters,
+		Self: kafka.ReplicaKey{Node: id, Dir: dirOf(id)}, Controller: int(id) <= w.plan.controllers(),
 		Endpoints: endpointsOf(id), Listener: "CONTROLLER", Static: set, Timing: w.plan.Timing,
 	}}
 	n.disk = disk{election: raft.NoElection(), noFile: true}
@@ -129,6 +131,9 @@ func newNode(w *World, id kafka.NodeID, set raft.Voters) *node {
 		n.cfg.Static = nil
 		n.disk.snapshots = []raft.Snapshot{{Size: snapshotSize}}
 		w.shapes[raft.SnapshotID{}] = shape{set, 1}
+	}
+	if w.plan.ReshapeEvery > 0 {
+		n.joins()
 	}
 	return n
 }
@@ -153,6 +158,9 @@ func (w *World) play() {
 	w.work.next(w)
 	w.later(w.mean(w.plan.FaultEvery), w.trouble)
 	w.tidy()
+	if w.plan.ReshapeEvery > 0 {
+		w.later(w.mean(w.plan.ReshapeEvery), w.reshape)
+	}
 	w.later(w.plan.Chaos, w.heal)
 	for w.failure == nil && !w.queue.empty() && !w.over() {
 		w.turn(w.queue.take())

@@ -11,7 +11,7 @@ type candidate struct {
 }
 
 func newCandidate(c *Core, expires kafka.Instant) *candidate {
-	return &candidate{tally: newTally(c.quorum.voters(), c.cfg.Self.Node), expires: expires}
+	return &candidate{tally: newTally(c.quorum.voters(), c.cfg.Self), expires: expires}
 }
 
 func (k *candidate) name() Role                        { return RoleCandidate }

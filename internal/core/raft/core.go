@@ -155,7 +155,7 @@ func begin(c *Core, forgotten bool) {
 		c.role = &unattached{known: kafka.NoNode, expires: timer}
 	case e.Leader == c.cfg.Self.Node && e.Leader >= 0:
 		c.role = newResigned(c, nil, timer)
-	case e.Leader < 0 && e.hasVoted() && e.Voted.Matches(c.cfg.Self) && c.quorum.member():
+	case e.Leader < 0 && e.hasVoted() && e.Voted.Matches(c.cfg.Self) && c.quorum.electable(c.hw):
 		c.role = newCandidate(c, timer)
 	case e.Leader >= 0 && len(known) > 0:
 		c.role = newFollower(c, e.Leader, known)

@@ -55,7 +55,7 @@ func (f *follower) turn(c *Core) {
 			c.becomeProspective()
 			return
 		}
-		if !c.quorum.member() {
+		if !c.quorum.electable(c.hw) {
 			// Every address gets its turn again (KAFKA-20514).
 			c.becomeUnattached(c.election.Epoch, f.id, kafka.Never)
 			return
@@ -87,7 +87,7 @@ func (f *follower) fetch(c *Core, at Endpoint) {
 
 func (f *follower) next(c *Core) kafka.Instant {
 	at := f.expires
-	if c.quorum.member() && !mayStand(c) {
+	if c.quorum.electable(c.hw) && !mayStand(c) {
 		at = kafka.Never
 	}
 	at = min(at, c.longer.next(c.now))

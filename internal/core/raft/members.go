@@ -32,6 +32,26 @@ func (m members) level() int16 {
 // member tells whether our key is in the voter set.
 func (m members) member() bool { return m.voters().Contains(m.self) }
 
+// electable tells whether this node may stand for election: it is a voter, or
+// the set that names it no more, and not a committed one as far as is known, has
+// followed on one that did. Without it the set before might have no majority
+// whose logs are not longer:
+//
+//  1. 1 and 2 vote. 1 leads, appends that 2 votes alone, and goes down.
+//  2. 2 lacks a vote. 1 comes back, refuses 2, whose log is shorter, and is no
+//     voter by its own log.
+//
+// Its own vote does not count then. Once it is known that the removal is
+// committed it is over. (Apache Kafka has no such exception.)
+func (m members) electable(hw kafka.Offset) bool {
+	last, ok := m.log.voters.last()
+	if m.member() || !ok || last.Offset < hw {
+		return m.member()
+	}
+	before, ok := m.log.voters.at(last.Offset - 1)
+	return ok && before.Value.Contains(m.self)
+}
+
 // alone tells whether we are the only voter.
 func (m members) alone() bool { return len(m.voters()) == 1 && m.member() }
 

@@ -49,7 +49,7 @@ func TestSuccessionDelays(t *testing.T) {
 }
 
 func TestATallyCountsEachVoterOnce(t *testing.T) {
-	y := newTally(five(), 1)
+	y := newTally(five(), kafka.ReplicaKey{Node: 1})
 	f := func(node kafka.NodeID, granted, won, lost bool) {
 		t.Helper()
 		y.record(node, granted)

@@ -16,7 +16,7 @@ type prospective struct {
 
 func newProspective(c *Core) *prospective {
 	known, at := c.role.leader()
-	return &prospective{known: known, at: at, tally: newTally(c.quorum.voters(), c.cfg.Self.Node), expires: electionTimer(c)}
+	return &prospective{known: known, at: at, tally: newTally(c.quorum.voters(), c.cfg.Self), expires: electionTimer(c)}
 }
 
 func (p *prospective) name() Role                        { return RoleProspective }

@@ -30,7 +30,7 @@ func (r *resigned) leader() (kafka.NodeID, Endpoints) { return r.self, nil }
 
 func (r *resigned) turn(c *Core) {
 	if c.now >= r.expires && c.closing == nil {
-		if c.quorum.member() {
+		if c.quorum.electable(c.hw) {
 			c.becomeProspective()
 		} else {
 			c.becomeUnattached(c.election.Epoch, c.cfg.Self.Node, kafka.Never)

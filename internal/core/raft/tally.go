@@ -7,7 +7,7 @@ import (
 )
 
 // tally counts the answers of one round among the voters at its start. Our own
-// vote is granted from the beginning.
+// vote, if we have one, is granted from the beginning.
 type tally struct {
 	voters  Voters
 	answers []ballot // one for each voter heard from
@@ -18,8 +18,12 @@ type ballot struct {
 	granted bool
 }
 
-func newTally(voters Voters, self kafka.NodeID) tally {
-	return tally{voters: voters, answers: []ballot{{self, true}}}
+func newTally(voters Voters, self kafka.ReplicaKey) tally {
+	t := tally{voters: voters}
+	if voters.Contains(self) {
+		t.record(self.Node, true)
+	}
+	return t
 }
 
 // record notes an answer; a later one of the same voter replaces it. Nodes

@@ -53,7 +53,7 @@ func (c *Core) becomeFollower(epoch kafka.Epoch, leader kafka.NodeID, at Endpoin
 
 // becomeProspective asks for pre-votes. Nothing becomes durable.
 func (c *Core) becomeProspective() {
-	invariant.Check(c.quorum.member(), "an observer stands for election")
+	invariant.Check(c.quorum.electable(c.hw), "an observer stands for election")
 	c.enter(newProspective(c))
 }
 
@@ -67,7 +67,7 @@ func (c *Core) standOnceMore(running kafka.Instant) {
 
 // becomeCandidate votes for itself in the next epoch.
 func (c *Core) becomeCandidate() {
-	invariant.Check(c.quorum.member(), "an observer stands for election")
+	invariant.Check(c.quorum.electable(c.hw), "an observer stands for election")
 	c.elect(Election{Epoch: c.election.Epoch + 1, Leader: kafka.NoNode, Voted: c.cfg.Self})
 	c.enter(newCandidate(c, electionTimer(c)))
 }
