@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions/testbed"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
@@ -58,6 +61,58 @@ func BenchmarkFetchWoken(b *testing.B) {
 		batch.SetBaseOffset(records, 0)
 		r.append("t", 0, records)
 		if end++; !woken {
+			b.Fatal("not woken")
+		}
+	}
+}
+
+// A follower with a session of many partitions, one of which gets a batch: the
+// parked fetch is answered, and the next one parks.
+func BenchmarkSessionWoken(b *testing.B) {
+	for _, n := range []int{1, 1000, 5000} {
+		b.Run(fmt.Sprint(n, " partitions"), func(b *testing.B) { benchmarkSession(b, n) })
+	}
+}
+
+func benchmarkSession(b *testing.B, n int) {
+	r := newDataRigOn(b, vfs.OS{}, b.TempDir())
+	id := r.AddTopic("t")
+	var pairs []int
+	for i := range n {
+		r.Apply(testbed.Partition(id, i, testbed.Self, testbed.Other))
+		pairs = append(pairs, i, 0)
+	}
+	r.Publish()
+	session, epoch, end := int32(0), int32(0), 0
+	fetch := func(wait int32, topics ...kmsg.FetchRequestTopic) (answered *bool) {
+		req := inSession(fetchRequest(topics...), session, epoch)
+		req.MaxWaitMillis, req.ReplicaState.ID, req.ReplicaState.Epoch = wait, int32(testbed.Other), 102
+		epoch++
+		answered = new(bool)
+		r.fetch.serve(r.request(req, 17), func(body partsOf, release func()) {
+			if session == 0 {
+				session = r.decode(body, 17).SessionID
+			}
+			release()
+			*answered = true
+		})
+		return answered
+	}
+	fetch(0, from("t", id, pairs...))
+	records := lines(batch.Options{}, "value")
+	topic := from("t", id, n/2, 0)
+	b.ReportAllocs()
+	for b.Loop() {
+		topic.Partitions[0].FetchOffset = int64(end)
+		woken := fetch(10_000, topic)
+		if *woken {
+			b.Fatal("not parked")
+		}
+		batch.SetBaseOffset(records, 0)
+		if _, err := r.Find("t", n/2).Append(records, false); err != nil {
+			b.Fatal(err)
+		}
+		if end++; !*woken {
 			b.Fatal("not woken")
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions/testbed"
 	"github.com/ottla/ottla/internal/edge/transport"
@@ -26,8 +27,25 @@ type dataRig struct {
 func newDataRig(t testing.TB) *dataRig { return newDataRigOn(t, vfs.NewMem(), "/data") }
 
 func newDataRigOn(t testing.TB, disk vfs.FS, root string) *dataRig {
-	bed := testbed.New(t, disk, root, 1).Start()
+	return newDataRigOver(t, testbed.New(t, disk, root, 1))
+}
+
+// newDataRigWith changes the bed before it starts.
+func newDataRigWith(t testing.TB, change func(*testbed.Bed)) *dataRig {
+	bed := testbed.New(t, vfs.NewMem(), "/data", 1)
+	change(bed)
+	return newDataRigOver(t, bed)
+}
+
+func newDataRigOver(t testing.TB, bed *testbed.Bed) *dataRig {
+	bed.Start()
 	return &dataRig{Bed: bed, t: t, fetch: newFetch(DataDeps{Partitions: bed.Manager, Timers: bed.Timers, FetchMaxBytes: 1 << 20, SessionSlots: 3})}
+}
+
+// deleteTopic deletes a topic.
+func (r *dataRig) deleteTopic(id kafka.TopicID) {
+	r.Apply(&metarec.RemoveTopicRecord{TopicId: id})
+	r.Publish()
 }
 
 func (r *dataRig) request(req kmsg.Request, version int16) *transport.Request {

@@ -10,7 +10,6 @@ import (
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 	"github.com/ottla/ottla/internal/edge/await"
-	"github.com/ottla/ottla/internal/edge/storage"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
@@ -29,12 +28,16 @@ type fetch struct {
 
 func newFetch(d DataDeps) *fetch {
 	h := &fetch{
-		parts: d.Partitions, timers: d.Timers, sessions: &fetchSessions{Slots: d.SessionSlots}, maxBytes: d.FetchMaxBytes,
-		metrics: cmp.Or(d.Metrics, &Metrics{}),
+		parts: d.Partitions, timers: d.Timers, maxBytes: d.FetchMaxBytes, metrics: cmp.Or(d.Metrics, &Metrics{}),
+		sessions: &fetchSessions{Slots: d.SessionSlots, ReviewEvery: min(longestReview, d.Partitions.TickEvery()/4)},
 	}
 	h.metrics.sessions.Store(h.sessions)
 	return h
 }
+
+// longestReview bounds how long a follower may seem to have been silent that was
+// not. A look at 10,000 partitions takes a few milliseconds.
+const longestReview = time.Second
 
 func (h *fetch) route() Route {
 	return raw(1, 4, 18, func(r *transport.Request, reply func(transport.Reply)) {
@@ -43,25 +46,21 @@ func (h *fetch) route() Route {
 }
 
 // serve answers at once when there is enough, when something is wrong, or when
-// the client does not want to wait. Else the fetch is parked on its partitions.
+// the client does not want to wait. Else the fetch is parked.
 func (h *fetch) serve(r *transport.Request, send func(body []transport.Part, release func())) {
 	req := r.Body.(*kmsg.FetchRequest)
 	w := &fetchWait{
 		handler: h, request: r, send: send, reader: readerOf(req),
 		minBytes: int(req.MinBytes), maxBytes: max(min(int(req.MaxBytes), h.maxBytes), 0),
 	}
-	opened, err := h.sessions.begin(req, w.reader, time.Now())
+	opened, err := h.sessions.begin(req, w, time.Now())
 	if err != nil {
 		w.refuse(err)
 		return
 	}
 	w.fetching = opened
-	if len(w.parts) == 0 || req.MaxWaitMillis <= 0 {
-		w.read()
-		w.answer()
-		return
-	}
-	if w.try() {
+	w.before.giveWay()
+	if w.serveNow(req.MaxWaitMillis <= 0 || w.empty) {
 		w.answer()
 		return
 	}
@@ -81,8 +80,7 @@ func readerOf(req *kmsg.FetchRequest) partitions.Reader {
 	return r
 }
 
-// fetchWait is one fetch from its request to its answer. Only the goroutine
-// that tries touches it.
+// fetchWait is one fetch from its request to its answer.
 type fetchWait struct {
 	await.Parked
 	fetching
@@ -90,78 +88,127 @@ type fetchWait struct {
 	request            *transport.Request
 	reader             partitions.Reader
 	minBytes, maxBytes int
+	send               func(body []transport.Part, release func())
 
+	// Guarded by the set's mu until the fetch has yielded; its own afterwards.
+	parked  bool
 	answers []fetchAnswer
-	pinned  []storage.Slice         // of answers, until release
-	found   []*partitions.Partition // of parts; nil where there is none
-	watches []await.Watch
-	send    func(body []transport.Part, release func())
+	woken   []*await.Parked // by what was read; to be poked without the lock
 }
 
-// try reads, and tells whether the answer may leave. What was read is given up
-// otherwise, so that a parked fetch holds no files.
-func (w *fetchWait) try() bool {
-	bytes, urgent := w.read()
-	if urgent || bytes >= w.minBytes {
+// serveNow reads for the first time, and tells whether the answer may leave: when
+// there is enough, and in any case when final.
+func (w *fetchWait) serveNow(final bool) (done bool) {
+	w.set.mu.Lock()
+	done = w.step(final)
+	w.unlock()
+	return done
+}
+
+// try tells whether the answer of a parked fetch may leave.
+func (w *fetchWait) try() (done bool) { return w.serveNow(false) }
+
+// unlock gives up the lock of the set and then pokes whom the reading has woken:
+// each of those may take a lock of that kind.
+func (w *fetchWait) unlock() {
+	w.set.mu.Unlock()
+	await.PokeAll(w.woken)
+	w.woken = w.woken[:0]
+}
+
+// step reads and settles the answer if there is enough, or if it is final. Else
+// what was read is given up, so that a parked fetch holds no files. A fetch whose
+// turn has ended has nothing to say. The lock of the set is held.
+func (w *fetchWait) step(final bool) (done bool) {
+	if w.set.turn != w {
 		return true
 	}
-	w.release()
-	return false
+	bytes, urgent := w.read()
+	if !final && !urgent && bytes < w.minBytes {
+		w.release()
+		return false
+	}
+	w.settle()
+	w.set.yield(w)
+	return true
 }
 
-// read reads from each partition in turn what the limits leave. urgent means
-// that waiting makes no sense: there is an error, the logs diverge, what was
-// read lies in a segment that does not grow, or a follower does not know the
-// high watermark yet (KIP-1166).
+// read looks at each partition in the queue in turn, as far as the limits go. Those
+// that have nothing to say leave it. urgent means that waiting makes no sense:
+// there is an error, the logs diverge, what was read lies in a segment that does
+// not grow, or a follower does not know the high watermark yet (KIP-1166).
 func (w *fetchWait) read() (bytes int, urgent bool) {
-	w.release()
+	w.set.collect()
 	if w.answers == nil {
-		w.answers, w.pinned = make([]fetchAnswer, 0, len(w.parts)), make([]storage.Slice, 0, len(w.parts))
+		w.answers = make([]fetchAnswer, 0, w.set.queue.n)
 	}
-	for i := range w.parts {
-		a, now := w.readOne(i, bytes)
+	for p := w.set.queue.first; p != nil; {
+		next := p.following
+		a, now := w.readOne(p, bytes)
 		bytes += int(a.records.Len)
 		urgent = urgent || now
-		w.answers = append(w.answers, a)
+		if w.full || a.readable || now || p.isNews(&a) {
+			w.answers = append(w.answers, a)
+		} else {
+			w.set.queue.remove(p)
+		}
+		p = next
 	}
 	return bytes, urgent
 }
 
-func (w *fetchWait) readOne(i, taken int) (a fetchAnswer, urgent bool) {
-	part := &w.parts[i]
-	p, err := w.partition(i)
+// readOne looks at one partition. Where that fails the replica is looked for
+// once more: it may be that of a topic that has been deleted, and made again.
+func (w *fetchWait) readOne(part *fetchPart, taken int) (a fetchAnswer, urgent bool) {
+	known := part.found != nil
+	a, urgent = w.readFound(part, taken)
+	if known && a.err != nil {
+		part.lose()
+		a, urgent = w.readFound(part, taken)
+	}
+	return a, urgent
+}
+
+func (w *fetchWait) readFound(part *fetchPart, taken int) (a fetchAnswer, urgent bool) {
+	p, err := w.find(part)
 	if err != nil {
 		return w.refused(part, err), true
 	}
-	d, err := p.Read(w.reader, partitions.Want{
+	want := partitions.Want{
 		CurrentEpoch: part.currentEpoch, Offset: part.offset, LastEpoch: part.lastFetchedEpoch, LogStart: part.followerStart,
 		MaxBytes: min(int(part.maxBytes), w.maxBytes-taken), AtLeastOne: taken == 0,
-	})
+	}
+	d, woken, err := p.ReadAndWatch(w.reader, want, w.watch(part), w.woken)
+	w.woken = woken
 	if err != nil {
 		return w.refused(part, err), true
 	}
-	w.pinned = append(w.pinned, d.Records)
 	a = fetchAnswer{
 		part: part, hw: d.HighWatermark, lastStable: d.LastStable, logStart: d.LogStart, hint: noHint,
-		records: d.Records, aborted: d.Aborted, diverging: d.Diverging,
+		records: d.Records, aborted: d.Aborted, diverging: d.Diverging, readable: d.Readable,
 	}
 	return a, d.Diverging != nil || d.Closed || part.followerHW < d.HighWatermark
 }
 
-// partition finds what to read from, the first time. A replica that is deleted
-// later says so itself.
-func (w *fetchWait) partition(i int) (*partitions.Partition, error) {
-	if w.found == nil {
-		w.found = make([]*partitions.Partition, len(w.parts))
+// watch is what to watch a partition with. A fetch without a session watches only
+// once it is parked.
+func (w *fetchWait) watch(part *fetchPart) *await.Watch {
+	if w.set.single && !w.parked {
+		return nil
 	}
-	if w.found[i] != nil {
-		return w.found[i], nil
+	return &part.watch
+}
+
+// find finds what to read from.
+func (w *fetchWait) find(part *fetchPart) (*partitions.Partition, error) {
+	if part.found != nil {
+		return part.found, nil
 	}
-	k := &w.parts[i].key
-	p, err := findPartition(w.handler.parts, w.byTopicID, k.topic, k.id, int32(k.partition))
-	w.found[i] = p
+	k := &part.key
+	p, err := findPartition(w.handler.parts, w.set.byTopicID, k.topic, k.id, int32(k.partition))
+	part.found = p
 	if p != nil {
-		w.parts[i].name = p.Name.Topic
+		part.name = p.Name.Topic
 	}
 	return p, err
 }
@@ -184,51 +231,79 @@ func (w *fetchWait) refused(part *fetchPart, err error) fetchAnswer {
 	return a
 }
 
+// settle picks the answers that are told and remembers what the client then
+// knows. Partitions that gave data move to the end of the order, so that each has
+// its turn; those that have said all there is leave the queue.
+func (w *fetchWait) settle() {
+	w.count()
+	told := w.answers[:0]
+	for i := range w.answers {
+		a := &w.answers[i]
+		p, q := a.part, &w.set.queue
+		if w.full || p.isNews(a) {
+			p.tell(a)
+			told = append(told, *a)
+		}
+		switch {
+		case w.set.single:
+		case a.records.Len > 0:
+			q.pushAgain(p)
+		case !a.readable && a.err == nil && a.diverging == nil:
+			q.remove(p)
+		}
+	}
+	w.answers = told
+}
+
 // release gives up what was read.
 func (w *fetchWait) release() {
-	for i := range w.pinned {
-		w.pinned[i].Close()
+	for i := range w.answers {
+		w.answers[i].records.Close()
 	}
-	w.pinned, w.answers = w.pinned[:0], w.answers[:0]
+	w.answers = w.answers[:0]
 }
 
 func (w *fetchWait) park(limit time.Duration) {
 	w.Init(w.handler.timers, w.try, w.finish)
 	w.handler.metrics.fetches(w.reader).began()
-	w.watches = make([]await.Watch, len(w.found))
-	for i, p := range w.found {
-		if p != nil {
-			w.watches[i].Parked = &w.Parked
-			p.AwaitData(w.reader, &w.watches[i])
-		}
+	w.set.mu.Lock()
+	w.parked = true
+	if w.set.turn == w {
+		w.set.moved.Attend(&w.Parked)
 	}
+	w.set.mu.Unlock()
 	w.Start(limit)
 }
 
+// giveWay lets a parked fetch see that its turn is over.
+func (w *fetchWait) giveWay() {
+	if w != nil {
+		w.Poke()
+	}
+}
+
+// finish answers with what was settled, or, when the time is up, with what there
+// is, even if it is not enough.
 func (w *fetchWait) finish(how await.Outcome) {
 	w.handler.metrics.fetches(w.reader).ended(how)
-	for i, p := range w.found {
-		if p != nil {
-			p.ForgetData(w.reader, &w.watches[i])
-		}
-	}
+	w.set.mu.Lock()
 	if how == await.Expired {
-		w.read() // what there is, even if it is not enough
+		w.step(true)
 	}
+	w.set.yield(w)
+	w.unlock()
 	w.answer()
 }
 
-// answer sends what was read. What leaves by sendfile stays pinned until the
+// answer sends what was settled. What leaves by sendfile stays pinned until the
 // transport is done with it.
 func (w *fetchWait) answer() {
-	w.count()
-	told := w.settle(w.answers)
 	e := newFetchEncoder(w.request.Version)
-	err := e.answers(w.sessionID, told, w.leaders(told))
+	err := e.answers(w.sessionID, w.answers, w.leaders())
 	for err != nil { // a file that cannot be read: say so, where it happened
-		w.fail(told, err)
+		w.fail(err)
 		e.reset()
-		err = e.answers(w.sessionID, told, nil)
+		err = e.answers(w.sessionID, w.answers, nil)
 	}
 	w.send(e.parts(), func() {
 		w.release()
@@ -236,12 +311,17 @@ func (w *fetchWait) answer() {
 	})
 }
 
-// fail replaces the answers of all partitions whose records cannot be read.
-func (w *fetchWait) fail(told []fetchAnswer, err error) {
-	for i := range told {
-		a := &told[i]
+// fail replaces the answers of all partitions whose records cannot be read. In
+// the session they were told, and have to be told anew.
+func (w *fetchWait) fail(err error) {
+	w.set.mu.Lock()
+	defer w.set.mu.Unlock()
+	for i := range w.answers {
+		a := &w.answers[i]
 		if a.records.Len > 0 {
+			a.records.Close()
 			*a = refusedAnswer(a.part, err)
+			a.part.said = false
 		}
 	}
 }
@@ -255,10 +335,10 @@ func (w *fetchWait) refuse(err error) {
 }
 
 // leaders are the brokers that answers name instead of us (KIP-951).
-func (w *fetchWait) leaders(told []fetchAnswer) (list []kmsg.FetchResponseBroker) {
+func (w *fetchWait) leaders() (list []kmsg.FetchResponseBroker) {
 	nodes := hintNodes{img: w.handler.parts.Image(), listener: w.request.Conn.Listener}
-	for i := range told {
-		if b, e, ok := nodes.endpoint(told[i].hint); ok {
+	for i := range w.answers {
+		if b, e, ok := nodes.endpoint(w.answers[i].hint); ok {
 			list = append(list, kmsg.FetchResponseBroker{NodeID: int32(b.ID), Host: e.Host, Port: int32(e.Port), Rack: b.Rack})
 		}
 	}

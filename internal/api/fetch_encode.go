@@ -28,6 +28,7 @@ type fetchAnswer struct {
 	diverging  *partitions.Divergence
 	hint       leaderHint // beside an error
 	records    storage.Slice
+	readable   bool // there are records to read, also where the limits left them out
 }
 
 // refusedAnswer is the answer of a partition that cannot be read.

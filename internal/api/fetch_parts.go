@@ -1,124 +1,117 @@
 package api
 
-import "github.com/ottla/ottla/internal/base/kafka"
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/edge/await"
+)
 
-// fetchKey names a partition of a session, by name or by id as its requests do.
+// fetchKey names a partition of a fetch, by name or by id as its requests do.
 type fetchKey struct {
 	topic     string
 	id        kafka.TopicID
 	partition kafka.PartitionID
 }
 
-// fetchPart is one partition to fetch: what was asked, and what an incremental
-// session answered last.
+// fetchPart is one partition to fetch: what was asked, where it is read, and what
+// an incremental session answered last.
 type fetchPart struct {
-	key              fetchKey
+	key fetchKey
+	fetchWish
+
+	// found is the replica to read from; nil: to be looked for.
+	found *partitions.Partition
+	// name is the topic's, once it was found by its id.
+	name string
+	// watch fires when there may be something else to read in found.
+	watch await.Watch
+	left  bool // the set has it no more
+
+	// said: there was an answer since the partition was added, or its last
+	// answer was an error and the next must be told in full.
+	said         bool
+	hw, logStart kafka.Offset
+
+	// queued: it stands in a fetchQueue, between the two.
+	queued              bool
+	previous, following *fetchPart
+}
+
+// fetchWish is what a request wants of a partition.
+type fetchWish struct {
 	currentEpoch     kafka.Epoch
 	offset           kafka.Offset
 	lastFetchedEpoch kafka.Epoch
 	followerStart    kafka.Offset
 	followerHW       kafka.Offset
 	maxBytes         int32
-
-	// name is the topic's, once it was found by its id.
-	name string
-	// origin is the session's own copy of this one.
-	origin *fetchPart
-
-	// said: there was an answer since the partition was added, or its last
-	// answer was an error and the next must be told in full.
-	said                bool
-	hw, logStart        kafka.Offset
-	previous, following *fetchPart
 }
 
-// ask takes over what a request wants of the partition.
-func (p *fetchPart) ask(want *fetchPart) {
-	p.currentEpoch, p.offset, p.lastFetchedEpoch = want.currentEpoch, want.offset, want.lastFetchedEpoch
-	p.followerStart, p.followerHW, p.maxBytes = want.followerStart, want.followerHW, want.maxBytes
+// isNews tells whether an incremental answer has to hold what was read.
+func (p *fetchPart) isNews(a *fetchAnswer) bool {
+	return a.records.Len > 0 || a.err != nil || a.diverging != nil || !p.said || p.hw != a.hw || p.logStart != a.logStart
 }
 
-// worthTelling decides whether an incremental answer holds the partition, and
-// remembers what was said.
-func (p *fetchPart) worthTelling(a *fetchAnswer) bool {
-	news := a.records.Len > 0 || a.err != nil || a.diverging != nil || !p.said || p.hw != a.hw || p.logStart != a.logStart
+// tell remembers what was said. A partition that had an error is looked for again
+// the next time: it may have been deleted and made again.
+func (p *fetchPart) tell(a *fetchAnswer) {
 	p.said = a.err == nil && a.diverging == nil
 	p.hw, p.logStart = a.hw, a.logStart
-	return news
+	if a.err != nil {
+		p.lose()
+	}
 }
 
-// fetchList holds the partitions of a session in the order in which they are
-// served. They move to the end when they gave data, so that each has its turn.
-type fetchList struct {
+// lose ends the watch, and has the replica looked for at the next read.
+func (p *fetchPart) lose() {
+	if p.found != nil {
+		p.found.Unwatch(&p.watch)
+		p.found = nil
+	}
+}
+
+// fetchQueue is a list of partitions, each of which stands in it once at most.
+type fetchQueue struct {
 	first, last *fetchPart
 	n           int
-	byKey       map[fetchKey]*fetchPart
 }
 
-func (l *fetchList) len() int { return l.n }
-
-func (l *fetchList) has(key fetchKey) bool {
-	_, ok := l.byKey[key]
-	return ok
-}
-
-// add appends a partition. Of two with one key the later replaces what the
-// earlier asked.
-func (l *fetchList) add(p *fetchPart) {
-	if old, ok := l.byKey[p.key]; ok {
-		old.ask(p)
+// push adds a partition at the end, unless it stands in the queue.
+func (q *fetchQueue) push(p *fetchPart) {
+	if p.queued {
 		return
 	}
-	l.byKey[p.key] = p
-	l.link(p)
-}
-
-// newFetchList makes a list of parts, which it keeps.
-func newFetchList(parts []fetchPart) fetchList {
-	l := fetchList{byKey: make(map[fetchKey]*fetchPart, len(parts))}
-	for i := range parts {
-		l.add(&parts[i])
-	}
-	return l
-}
-
-func (l *fetchList) remove(key fetchKey) {
-	if p, ok := l.byKey[key]; ok {
-		delete(l.byKey, key)
-		l.unlink(p)
-	}
-}
-
-// moveToEnd lets all others have their turn before p.
-func (l *fetchList) moveToEnd(p *fetchPart) {
-	if l.byKey[p.key] == p && l.last != p {
-		l.unlink(p)
-		l.link(p)
-	}
-}
-
-func (l *fetchList) link(p *fetchPart) {
-	p.previous, p.following = l.last, nil
-	if l.last == nil {
-		l.first = p
+	p.queued, p.previous, p.following = true, q.last, nil
+	if q.last == nil {
+		q.first = p
 	} else {
-		l.last.following = p
+		q.last.following = p
 	}
-	l.last = p
-	l.n++
+	q.last = p
+	q.n++
 }
 
-func (l *fetchList) unlink(p *fetchPart) {
+// remove takes a partition out, if it stands in the queue.
+func (q *fetchQueue) remove(p *fetchPart) {
+	if !p.queued {
+		return
+	}
 	if p.previous == nil {
-		l.first = p.following
+		q.first = p.following
 	} else {
 		p.previous.following = p.following
 	}
 	if p.following == nil {
-		l.last = p.previous
+		q.last = p.previous
 	} else {
 		p.following.previous = p.previous
 	}
-	p.previous, p.following = nil, nil
-	l.n--
+	p.queued, p.previous, p.following = false, nil, nil
+	q.n--
+}
+
+// pushAgain lets all others have their turn before p.
+func (q *fetchQueue) pushAgain(p *fetchPart) {
+	q.remove(p)
+	q.push(p)
 }

@@ -7,23 +7,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ottla/ottla/internal/base/kafka"
-	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 )
 
 // fetching is what one request fetches.
 type fetching struct {
-	parts     []fetchPart // a copy, in the order in which they are served
-	byTopicID bool
+	set       *fetchSet
 	sessionID int32 // to answer with
-	// session is set for a fetch with a session; full says that all partitions
-	// are told.
-	session *fetchSession
-	full    bool
+	// full: all partitions are told, and not only what is news.
+	full bool
+	// empty: there is nothing to wait for.
+	empty bool
+	// before is a fetch of the same session that has to give way; nil without.
+	before *fetchWait
 }
 
 // begin finds out what a request fetches: what it names, or what its session
-// holds after the changes it names. Errors concern the request as a whole.
-func (s *fetchSessions) begin(req *kmsg.FetchRequest, reader partitions.Reader, now time.Time) (fetching, error) {
+// holds after the changes it names. w gets its turn in the set. Errors concern the
+// request as a whole.
+func (s *fetchSessions) begin(req *kmsg.FetchRequest, w *fetchWait, now time.Time) (fetching, error) {
 	id, epoch := req.SessionID, req.SessionEpoch
 	if req.Version < 7 {
 		id, epoch = noSession, sessionFinal
@@ -34,71 +35,101 @@ func (s *fetchSessions) begin(req *kmsg.FetchRequest, reader partitions.Reader, 
 		if err != nil {
 			return fetching{}, err
 		}
-		return s.resume(session, req)
+		return s.resume(session, req, w, now)
 	}
 	if id != noSession {
 		s.close(id)
 	}
-	f := fetching{parts: asked(req), byTopicID: byTopicID, full: true}
-	if epoch == sessionInitial && len(f.parts) > 0 {
-		f.session = s.open(f.parts, byTopicID, reader.Follower != kafka.NoNode, now)
-		if f.session != nil {
-			f.sessionID = f.session.id
-			f.parts = f.session.snapshot()
+	parts := asked(req)
+	if epoch == sessionInitial && len(parts) > 0 {
+		if session := s.open(parts, byTopicID, w, now); session != nil {
+			return fetching{set: &session.fetchSet, sessionID: session.id, full: true}, nil
 		}
 	}
-	return f, nil
+	return fetching{set: single(parts, byTopicID, w), full: true, empty: len(parts) == 0}, nil
+}
+
+// single makes the set of a fetch without a session. A partition that is named
+// twice is answered twice.
+func single(parts []fetchPart, byTopicID bool, w *fetchWait) *fetchSet {
+	s := &fetchSet{byTopicID: byTopicID, single: true, turn: w}
+	for i := range parts {
+		s.enter(&parts[i])
+	}
+	return s
 }
 
 // resume takes over the changes of an incremental fetch. Where the session would
 // grow beyond its bounds it ends: the client is told by session id 0, and asks in
 // full next.
-func (s *fetchSessions) resume(session *fetchSession, req *kmsg.FetchRequest) (fetching, error) {
+func (s *fetchSessions) resume(session *fetchSession, req *kmsg.FetchRequest, w *fetchWait, now time.Time) (fetching, error) {
 	changes := asked(req)
-	added, err := session.advance(req.SessionEpoch, changes)
+	added, before, err := session.advance(req.SessionEpoch, changes, w)
 	if err != nil {
 		return fetching{}, err
 	}
 	if !s.resize(session, added) {
 		s.close(session.id)
-		return fetching{parts: changes, byTopicID: session.byTopicID, full: true}, nil
+		return fetching{set: single(changes, session.byTopicID, w), full: true, before: before}, nil
 	}
-	s.resize(session, session.change(changes, req.ForgottenTopics)-added)
-	return fetching{parts: session.snapshot(), byTopicID: session.byTopicID, sessionID: session.id, session: session}, nil
+	more, all := session.change(changes, req.ForgottenTopics)
+	s.resize(session, more-added)
+	session.review(w.reader, now, s.ReviewEvery)
+	return fetching{set: &session.fetchSet, sessionID: session.id, empty: all == 0, before: before}, nil
 }
 
 // advance begins an incremental fetch, and counts the partitions that are new to
 // the session, those that are named twice twice.
-func (s *fetchSession) advance(epoch int32, changes []fetchPart) (added int, err error) {
+func (s *fetchSession) advance(epoch int32, changes []fetchPart, w *fetchWait) (added int, before *fetchWait, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.step(epoch); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	for i := range changes {
-		if !s.parts.has(changes[i].key) {
+		if _, known := s.parts[changes[i].key]; !known {
 			added++
 		}
 	}
-	return added, nil
+	return added, s.claim(w), nil
 }
 
 // change adds partitions, or changes what is asked of them, and forgets others.
-// It tells by how many there are more then.
-func (s *fetchSession) change(changes []fetchPart, forgotten []kmsg.FetchRequestForgottenTopic) (more int) {
+// It tells by how many there are more then, and how many in all.
+func (s *fetchSession) change(changes []fetchPart, forgotten []kmsg.FetchRequestForgottenTopic) (more, all int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	before := s.parts.len()
+	before := len(s.parts)
 	for i := range changes {
-		s.parts.add(&changes[i])
+		s.ask(&changes[i])
 	}
 	for i := range forgotten {
 		t := &forgotten[i]
 		for _, n := range t.Partitions {
-			s.parts.remove(fetchKey{t.Topic, t.TopicID, kafka.PartitionID(n)})
+			s.forget(fetchKey{t.Topic, t.TopicID, kafka.PartitionID(n)})
 		}
 	}
-	return s.parts.len() - before
+	return len(s.parts) - before, len(s.parts)
+}
+
+// ask takes over what a request wants of a partition. It is copied: the request
+// may name many more that the session knows already.
+func (s *fetchSession) ask(want *fetchPart) {
+	if p, known := s.parts[want.key]; known {
+		p.fetchWish = want.fetchWish
+		s.queue.push(p)
+		return
+	}
+	p := &fetchPart{key: want.key, fetchWish: want.fetchWish}
+	s.parts[p.key] = p
+	s.enter(p)
+}
+
+func (s *fetchSession) forget(key fetchKey) {
+	if p, known := s.parts[key]; known {
+		delete(s.parts, key)
+		s.leave(p)
+	}
 }
 
 // asked are the partitions that a request names.
@@ -111,66 +142,33 @@ func asked(req *kmsg.FetchRequest) []fetchPart {
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for j := range t.Partitions {
-			list = append(list, partAsked(req.Version, t, &t.Partitions[j]))
+			p := &t.Partitions[j]
+			list = append(list, fetchPart{
+				key:       fetchKey{t.Topic, t.TopicID, kafka.PartitionID(p.Partition)},
+				fetchWish: wished(req.Version, p),
+			})
 		}
 	}
 	return list
 }
 
-// partAsked fills in what older versions do not say.
-func partAsked(version int16, t *kmsg.FetchRequestTopic, p *kmsg.FetchRequestTopicPartition) fetchPart {
-	part := fetchPart{
-		key:          fetchKey{t.Topic, t.TopicID, kafka.PartitionID(p.Partition)},
+// wished fills in what older versions do not say.
+func wished(version int16, p *kmsg.FetchRequestTopicPartition) fetchWish {
+	w := fetchWish{
 		currentEpoch: kafka.NoEpoch, lastFetchedEpoch: kafka.NoEpoch, followerStart: kafka.NoOffset, followerHW: math.MaxInt64,
 		offset: kafka.Offset(p.FetchOffset), maxBytes: max(p.PartitionMaxBytes, 0),
 	}
 	if version >= 5 {
-		part.followerStart = kafka.Offset(p.LogStartOffset)
+		w.followerStart = kafka.Offset(p.LogStartOffset)
 	}
 	if version >= 9 {
-		part.currentEpoch = kafka.Epoch(p.CurrentLeaderEpoch)
+		w.currentEpoch = kafka.Epoch(p.CurrentLeaderEpoch)
 	}
 	if version >= 12 {
-		part.lastFetchedEpoch = kafka.Epoch(p.LastFetchedEpoch)
+		w.lastFetchedEpoch = kafka.Epoch(p.LastFetchedEpoch)
 	}
 	if version >= 18 {
-		part.followerHW = kafka.Offset(p.HighWatermark)
+		w.followerHW = kafka.Offset(p.HighWatermark)
 	}
-	return part
-}
-
-// snapshot copies the partitions, so that a parked fetch does not see what a
-// later one changes.
-func (s *fetchSession) snapshot() []fetchPart {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	list := make([]fetchPart, 0, s.parts.len())
-	for p := s.parts.first; p != nil; p = p.following {
-		list = append(list, *p)
-		list[len(list)-1].origin = p
-	}
-	return list
-}
-
-// settle picks the answers that are told, and remembers in the session what the
-// client then knows. Partitions that gave data move to the end of the order.
-func (f *fetching) settle(answers []fetchAnswer) []fetchAnswer {
-	if f.session == nil {
-		return answers
-	}
-	f.session.mu.Lock()
-	defer f.session.mu.Unlock()
-	told := answers[:0:0]
-	for i := range answers {
-		a := &answers[i]
-		p := a.part.origin
-		p.name = a.part.name
-		if p.worthTelling(a) || f.full {
-			told = append(told, *a)
-		}
-		if a.records.Len > 0 {
-			f.session.parts.moveToEnd(p)
-		}
-	}
-	return told
+	return w
 }

@@ -6,8 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/metrics"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 )
 
 // Session epochs with a meaning of their own (KIP-227).
@@ -21,7 +23,7 @@ const (
 // before another may take its slot.
 const sessionIdle = 2 * time.Minute
 
-// Bounds of the memory that sessions take, about 250 bytes a partition. Apache
+// Bounds of the memory that sessions take, about 400 bytes a partition. Apache
 // Kafka has none. A session that would pass one ends, or does not begin; its
 // client goes on with full fetches.
 const (
@@ -34,6 +36,8 @@ const (
 // without a session simply goes on with full fetches.
 type fetchSessions struct {
 	Slots int // max.incremental.fetch.session.cache.slots
+	// ReviewEvery is how often a follower's session is looked through, see review.
+	ReviewEvery time.Duration
 
 	evictions metrics.Count
 
@@ -42,17 +46,19 @@ type fetchSessions struct {
 	total int // of the sizes of all sessions
 }
 
-// fetchSession is what one client fetches. mu is held while a fetch reads or
-// changes the partitions; id, byTopicID, privileged and created never change.
+// fetchSession is what one client fetches. id, byTopicID, privileged and created
+// never change.
 type fetchSession struct {
+	fetchSet
 	id         int32
-	byTopicID  bool // made by a version that names topics by id
 	privileged bool // a follower's
 	created    time.Time
 
-	mu    sync.Mutex
-	epoch int32 // the next one expected
-	parts fetchList
+	// Guarded by fetchSet.mu.
+	epoch    int32 // the next one expected
+	parts    map[fetchKey]*fetchPart
+	reader   partitions.Reader
+	reviewed time.Time
 
 	// Guarded by fetchSessions.mu. size is no less than parts holds.
 	used time.Time
@@ -74,23 +80,34 @@ func (s *fetchSessions) find(id int32, byTopicID bool, now time.Time) (*fetchSes
 	return session, nil
 }
 
-// open makes a session out of the partitions of a full fetch, or returns nil
-// when no slot is free, or there are too many partitions.
-func (s *fetchSessions) open(parts []fetchPart, byTopicID, privileged bool, now time.Time) *fetchSession {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// open makes a session out of the partitions of a full fetch, whose turn it is,
+// or returns nil when no slot is free, or there are too many partitions.
+func (s *fetchSessions) open(parts []fetchPart, byTopicID bool, w *fetchWait, now time.Time) *fetchSession {
 	if len(parts) > maxSessionParts {
 		return nil
 	}
+	var evicted []*fetchSession
+	defer func() {
+		for _, session := range evicted {
+			session.end()
+		}
+	}()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	privileged := w.reader.Follower != kafka.NoNode
 	for len(s.byID) >= s.Slots || s.total+len(parts) > maxSessionPartTotal {
-		if !s.evict(len(parts), privileged, now) {
+		out := s.evict(len(parts), privileged, now)
+		if out == nil {
 			return nil
 		}
+		evicted = append(evicted, out)
 	}
 	session := &fetchSession{
-		id: s.freshID(), byTopicID: byTopicID, privileged: privileged,
-		created: now, used: now, epoch: 1, parts: newFetchList(parts), size: len(parts),
+		fetchSet: fetchSet{byTopicID: byTopicID, turn: w},
+		id:       s.freshID(), privileged: privileged, created: now, used: now, epoch: 1,
+		parts: make(map[fetchKey]*fetchPart, len(parts)), reader: w.reader, reviewed: now, size: len(parts),
 	}
+	session.fill(parts)
 	if s.byID == nil {
 		s.byID = map[int32]*fetchSession{}
 	}
@@ -99,19 +116,51 @@ func (s *fetchSessions) open(parts []fetchPart, byTopicID, privileged bool, now 
 	return session
 }
 
-// close forgets a session, if it exists.
-func (s *fetchSessions) close(id int32) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.forget(id)
+// fill takes over the partitions of a new session, and keeps their array. Of two
+// with one key the later replaces what the earlier asked.
+func (s *fetchSession) fill(parts []fetchPart) {
+	for i := range parts {
+		p := &parts[i]
+		if old, twice := s.parts[p.key]; twice {
+			old.fetchWish = p.fetchWish
+			continue
+		}
+		s.parts[p.key] = p
+		s.enter(p)
+	}
 }
 
-// forget is close with mu held.
-func (s *fetchSessions) forget(id int32) {
-	if session, ok := s.byID[id]; ok {
-		s.total -= session.size
-		delete(s.byID, id)
+// close ends a session, if it exists.
+func (s *fetchSessions) close(id int32) {
+	s.mu.Lock()
+	session := s.forget(id)
+	s.mu.Unlock()
+	if session != nil {
+		session.end()
 	}
+}
+
+// forget takes a session out of the table. mu is held, and the caller ends the
+// session when it no longer is.
+func (s *fetchSessions) forget(id int32) *fetchSession {
+	session, ok := s.byID[id]
+	if !ok {
+		return nil
+	}
+	s.total -= session.size
+	delete(s.byID, id)
+	return session
+}
+
+// end lets go of all partitions. A fetch that is parked is answered.
+func (s *fetchSession) end() {
+	s.mu.Lock()
+	parked := s.claim(nil)
+	for _, p := range s.parts {
+		s.leave(p)
+	}
+	s.mu.Unlock()
+	parked.giveWay()
 }
 
 // resize notes that a session holds more partitions, or fewer; the smaller it is
@@ -146,10 +195,11 @@ func (s *fetchSessions) freshID() int32 {
 	}
 }
 
-// evict makes room for a session of size partitions, if the rules allow: one
-// that was not used for sessionIdle goes first; else the least important one
-// goes, when it is older than that and less important than the new one.
-func (s *fetchSessions) evict(size int, privileged bool, now time.Time) bool {
+// evict makes room for a session of size partitions, if the rules allow, and
+// gives the one that went: one that was not used for sessionIdle goes first; else
+// the least important one goes, when it is older than that and less important
+// than the new one.
+func (s *fetchSessions) evict(size int, privileged bool, now time.Time) *fetchSession {
 	var idle, least *fetchSession
 	for _, session := range s.byID {
 		if idle == nil || session.used.Before(idle.used) {
@@ -159,16 +209,15 @@ func (s *fetchSessions) evict(size int, privileged bool, now time.Time) bool {
 			least = session
 		}
 	}
+	out := least
 	switch {
 	case idle != nil && now.Sub(idle.used) > sessionIdle:
-		s.forget(idle.id)
-	case least != nil && least.lessThan(size, privileged):
-		s.forget(least.id)
-	default:
-		return false
+		out = idle
+	case least == nil || !least.lessThan(size, privileged):
+		return nil
 	}
 	s.evictions.Add(1)
-	return true
+	return s.forget(out.id)
 }
 
 // lessThan tells whether a session of the given kind is more important.
@@ -190,4 +239,23 @@ func (s *fetchSession) step(epoch int32) error {
 	}
 	s.epoch++
 	return nil
+}
+
+// review has all partitions of the session looked at where that cannot be left
+// out: when the client reads in another way than before, and for a follower from
+// time to time. Each look at a partition tells its leader that the follower is
+// alive and where it stands; what is not looked at would seem to have been left
+// behind when the next record comes, and would not be proposed for the ISR again
+// after a proposal was declined.
+func (s *fetchSession) review(reader partitions.Reader, now time.Time, every time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := s.privileged && now.Sub(s.reviewed) >= every
+	if reader == s.reader && !due {
+		return
+	}
+	s.reader, s.reviewed = reader, now
+	for _, p := range s.parts {
+		s.queue.push(p)
+	}
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/drive/brokernode/partitions/testbed"
 )
 
 // inSession makes a request one of a session.
@@ -146,11 +148,20 @@ func TestSessionSeesARebornTopic(t *testing.T) {
 	codeIs(t, "a session-less fetch by the dead id", fresh.Topics[0].Partitions[0].ErrorCode, kerr.UnknownTopicId)
 }
 
+// asks is a fetch of a consumer, or of a follower.
+func asks(follower bool) *fetchWait {
+	w := &fetchWait{reader: partitions.Consumer}
+	if follower {
+		w.reader.Follower = testbed.Other
+	}
+	return w
+}
+
 func TestSessionSlots(t *testing.T) {
 	s := &fetchSessions{Slots: 2}
 	now := time.Unix(1000, 0)
 	open := func(size int, privileged bool) *fetchSession {
-		return s.open(make([]fetchPart, size), true, privileged, now)
+		return s.open(make([]fetchPart, size), true, asks(privileged), now)
 	}
 	small, big := open(1, false), open(5, false)
 	if small == nil || big == nil {
@@ -218,12 +229,12 @@ func partsFrom(first, n int) []fetchPart {
 func TestSessionsAreBounded(t *testing.T) {
 	s := &fetchSessions{Slots: 1000}
 	now := time.Unix(1000, 0)
-	if s.open(partsFrom(0, maxSessionParts+1), true, false, now) != nil {
+	if s.open(partsFrom(0, maxSessionParts+1), true, asks(false), now) != nil {
 		t.Error("a session beyond its bound")
 	}
 	var last *fetchSession
 	for range maxSessionPartTotal / maxSessionParts {
-		if last = s.open(partsFrom(0, maxSessionParts-1), true, false, now); last == nil {
+		if last = s.open(partsFrom(0, maxSessionParts-1), true, asks(false), now); last == nil {
 			t.Fatal("refused within the bounds")
 		}
 	}
@@ -236,11 +247,11 @@ func TestSessionsAreBounded(t *testing.T) {
 	f("to its own bound", maxSessionParts, 1, true)
 	f("beyond it", maxSessionParts, 1, false)
 	f("back", 1, 1-maxSessionParts, true)
-	small := s.open(partsFrom(0, maxSessionParts-1), true, false, now)
+	small := s.open(partsFrom(0, maxSessionParts-1), true, asks(false), now)
 	if small == nil || s.total > maxSessionPartTotal {
 		t.Fatalf("%d partitions in all", s.total)
 	}
-	if s.open(partsFrom(0, maxSessionParts), true, false, now) != nil || s.total > maxSessionPartTotal {
+	if s.open(partsFrom(0, maxSessionParts), true, asks(false), now) != nil || s.total > maxSessionPartTotal {
 		t.Errorf("%d partitions in all", s.total)
 	}
 	s.close(small.id)
@@ -248,7 +259,7 @@ func TestSessionsAreBounded(t *testing.T) {
 	s.close(last.id)
 	f("after the end", maxSessionParts-1, -5, false)
 	now = now.Add(sessionIdle + time.Second)
-	if s.open(partsFrom(0, maxSessionParts), true, false, now) == nil || s.total > maxSessionPartTotal {
+	if s.open(partsFrom(0, maxSessionParts), true, asks(false), now) == nil || s.total > maxSessionPartTotal {
 		t.Errorf("idle sessions keep their room, %d partitions in all", s.total)
 	}
 }
@@ -276,7 +287,7 @@ func TestASessionThatGrowsTooBigEnds(t *testing.T) {
 // Forgotten partitions give their room back.
 func TestForgottenPartitionsAreNotCounted(t *testing.T) {
 	s := &fetchSessions{Slots: 1}
-	session := s.open(partsFrom(0, 3), false, false, time.Unix(1000, 0))
+	session := s.open(partsFrom(0, 3), false, asks(false), time.Unix(1000, 0))
 	req := kmsg.NewPtrFetchRequest()
 	req.SessionID, req.SessionEpoch = session.id, 1
 	topic := kmsg.NewFetchRequestTopic()
@@ -288,10 +299,10 @@ func TestForgottenPartitionsAreNotCounted(t *testing.T) {
 	}
 	req.Topics = []kmsg.FetchRequestTopic{topic}
 	req.ForgottenTopics = []kmsg.FetchRequestForgottenTopic{{Topic: "t", Partitions: []int32{0, 9}}}
-	if _, err := s.resume(session, req); err != nil {
+	if _, err := s.resume(session, req, asks(false), time.Unix(1000, 0)); err != nil {
 		t.Fatal(err)
 	}
-	if session.size != 3 || s.total != 3 || session.parts.len() != 3 {
-		t.Errorf("size %d of %d, holding %d", session.size, s.total, session.parts.len())
+	if session.size != 3 || s.total != 3 || len(session.parts) != 3 {
+		t.Errorf("size %d of %d, holding %d", session.size, s.total, len(session.parts))
 	}
 }

@@ -43,13 +43,12 @@ func (m *Metrics) fetches(r partitions.Reader) *parking {
 	return &m.consumers
 }
 
-// count notes what a fetch is answered with, before a session leaves out what is
-// no news.
+// count notes what the partitions that were looked at are answered with.
 func (w *fetchWait) count() {
 	for i := range w.answers {
-		a, p := &w.answers[i], w.found[i]
+		a := &w.answers[i]
 		w.handler.metrics.FetchErrors.Add(kerr.Of(a.err))
-		if p != nil {
+		if p := a.part.found; p != nil {
 			p.Traffic().Fetched(w.reader, int(a.records.Len), a.err)
 		}
 	}

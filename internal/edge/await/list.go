@@ -10,7 +10,13 @@ type List struct {
 // Watch is one place in a List. It is embedded in what waits, one for each
 // thing it waits for.
 type Watch struct {
-	Parked     *Parked
+	// Parked is who waits, for a watch of a single wait. It stays in its list.
+	Parked *Parked
+	// Set collects the watch, instead, and takes it out of its list when it fires.
+	Set *Set
+	// Of is what the owner of the set knows the watched thing by.
+	Of any
+
 	list       *List
 	prev, next *Watch
 }
@@ -51,14 +57,25 @@ func (l *List) Remove(w *Watch) {
 func (l *List) AppendTo(dst []*Parked) []*Parked {
 	for w := l.first; w != nil; {
 		next := w.next
-		if w.Parked.Finished() {
+		switch {
+		case w.Set != nil:
 			l.Remove(w)
-		} else {
+			dst = w.Set.fire(w, dst)
+		case w.Parked.Finished():
+			l.Remove(w)
+		default:
 			dst = append(dst, w.Parked)
 		}
 		w = next
 	}
 	return dst
+}
+
+// PokeAll pokes all of a list that AppendTo made.
+func PokeAll(list []*Parked) {
+	for _, p := range list {
+		p.Poke()
+	}
 }
 
 // Empty tells whether nobody waits.

@@ -27,7 +27,7 @@ func (p *Partition) Append(b []byte, waitsForAll bool) (Appended, error) {
 	p.mu.Lock()
 	got, wake, err := p.append(b, waitsForAll, room[:0])
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 	return got, err
 }
 
@@ -66,7 +66,7 @@ func (p *Partition) AppendAt(epoch kafka.Epoch, b []byte) (Appended, error) {
 		got, wake, err = p.append(b, true, wake)
 	}
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 	return got, err
 }
 

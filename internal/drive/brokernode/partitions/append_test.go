@@ -151,7 +151,11 @@ func TestFollowersMoveTheHighWatermark(t *testing.T) {
 		w.Parked.Init(b.Timers, func() bool { n.Add(1); return false }, func(await.Outcome) {})
 		enlist(w)
 	}
-	watch(&consumers, func(w *await.Watch) { p.AwaitData(partitions.Consumer, w) })
+	watch(&consumers, func(w *await.Watch) {
+		if _, _, err := p.ReadAndWatch(partitions.Consumer, want(0), w, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
 	watch(&producers, p.AwaitCommit)
 	follower := partitions.Reader{Follower: testbed.Other, BrokerEpoch: kafka.NoBrokerEpoch}
 	if n := count(t, p, partitions.Consumer, 0); n != 0 {

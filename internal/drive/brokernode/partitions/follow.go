@@ -99,7 +99,7 @@ func (p *Partition) follow(asked Following, do func([]*await.Parked) ([]*await.P
 		wake, syncDue, err = do(wake)
 	}
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 	return syncDue, err
 }
 

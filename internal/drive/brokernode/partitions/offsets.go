@@ -112,7 +112,7 @@ func (p *Partition) DeleteBefore(o kafka.Offset) (kafka.Offset, error) {
 	p.mu.Lock()
 	o, wake, err := p.deleteBefore(o, room[:0])
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 	return o, err
 }
 

@@ -30,8 +30,8 @@ type Partition struct {
 	sync syncing
 
 	commits await.List // wait for the high watermark, a sync, or the low watermark
-	reads   await.List // consumers that wait for the high watermark
-	tails   await.List // followers that wait for the log end or the high watermark
+	reads   await.List // consumers that watch the high watermark
+	tails   await.List // followers that watch the log end and the high watermark
 }
 
 func newPartition(host *Manager, name kafka.TopicPartition, topic kafka.TopicID, c config.LogConfig) *Partition {
@@ -109,48 +109,26 @@ func (p *Partition) leads(current kafka.Epoch) error {
 // step lets the core decide and collects whom the decision wakes. mu is held.
 func (p *Partition) step(ev replica.Event, w []*await.Parked) []*await.Parked {
 	p.core.Step(p.host.now(), ev, &p.out)
+	_, trimmed := ev.(replica.Trimmed)
 	if p.out.Turned || p.out.HighWatermarkMoved || p.out.LowWatermarkMoved || p.out.ISRChanged {
 		w = p.commits.AppendTo(w)
 	}
-	if p.out.Turned || p.out.HighWatermarkMoved {
+	if p.out.Turned || p.out.HighWatermarkMoved || trimmed {
 		w = p.tails.AppendTo(p.reads.AppendTo(w))
 	}
 	return w
 }
 
-func poke(list []*await.Parked) {
-	for _, parked := range list {
-		parked.Poke()
-	}
-}
-
 // AwaitCommit has parked poked whenever something moves that Acked looks at.
-func (p *Partition) AwaitCommit(w *await.Watch) { p.enlist(&p.commits, w) }
-
-// AwaitData has parked poked whenever there may be more to read.
-func (p *Partition) AwaitData(r Reader, w *await.Watch) { p.enlist(p.readers(r), w) }
-
-func (p *Partition) readers(r Reader) *await.List {
-	if r.isFollower() {
-		return &p.tails
-	}
-	return &p.reads
-}
-
-func (p *Partition) enlist(l *await.List, w *await.Watch) {
+func (p *Partition) AwaitCommit(w *await.Watch) {
 	p.mu.Lock()
-	l.Add(w)
+	p.commits.Add(w)
 	p.mu.Unlock()
 }
 
 // ForgetCommit ends AwaitCommit.
-func (p *Partition) ForgetCommit(w *await.Watch) { p.delist(&p.commits, w) }
-
-// ForgetData ends AwaitData.
-func (p *Partition) ForgetData(r Reader, w *await.Watch) { p.delist(p.readers(r), w) }
-
-func (p *Partition) delist(l *await.List, w *await.Watch) {
+func (p *Partition) ForgetCommit(w *await.Watch) {
 	p.mu.Lock()
-	l.Remove(w)
+	p.commits.Remove(w)
 	p.mu.Unlock()
 }

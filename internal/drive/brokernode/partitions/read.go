@@ -49,6 +49,9 @@ type Data struct {
 	Diverging *Divergence
 	// Closed: the records lie in a segment that no longer grows.
 	Closed bool
+	// Readable: the reader may see records at the offset, whether the limits let
+	// some be given or not.
+	Readable bool
 }
 
 // Divergence is an epoch and where it ends in the leader's log.
@@ -66,45 +69,56 @@ type bounds struct {
 
 // Read reads from a partition we lead. Errors carry a kerr code.
 func (p *Partition) Read(r Reader, w Want) (Data, error) {
-	at, err := p.admit(r, w)
-	if err != nil {
-		return Data{}, err
-	}
-	d := Data{HighWatermark: at.hw, LastStable: at.log.LastStable(at.hw), LogStart: at.log.Start()}
-	if d.Diverging, err = at.divergence(w); err != nil || d.Diverging != nil {
-		return d, err
-	}
-	below := at.below(d.LastStable)
-	d.Records, err = at.read(w, below)
-	d.Closed = d.Records.Len > 0 && w.Offset < at.log.ActiveSegment()
-	if err != nil || !r.Committed {
-		return d, err
-	}
-	d.Aborted, err = at.log.AbortedTxns(w.Offset, below)
-	if err != nil {
-		d.Records.Close()
-	}
-	if d.Aborted == nil {
-		d.Aborted = []storage.AbortedTxn{}
-	}
+	var room [8]*await.Parked
+	d, wake, err := p.ReadAndWatch(r, w, nil, room[:0])
+	await.PokeAll(wake)
 	return d, err
 }
 
-// admit checks a reader and notes how far a follower has come.
-func (p *Partition) admit(r Reader, w Want) (bounds, error) {
-	var room [8]*await.Parked
+// ReadAndWatch is Read for who comes again. From before the read on the watch,
+// if there is one, stands where it fires when the reader may find something else:
+// more records, another high watermark or log start, an error. It fires in any
+// case when the partition ends. A read that fails before there is anything to
+// watch leaves it alone. Whom the read wakes, by what it tells of a follower, is
+// appended to wake, to be poked without locks held.
+func (p *Partition) ReadAndWatch(r Reader, w Want, watch *await.Watch, wake []*await.Parked) (Data, []*await.Parked, error) {
+	at, wake, err := p.admit(r, w, watch, wake)
+	if err != nil {
+		return Data{}, wake, err
+	}
+	d, err := at.data(w)
+	return d, wake, err
+}
+
+// Unwatch takes a watch of ReadAndWatch back.
+func (p *Partition) Unwatch(watch *await.Watch) {
 	p.mu.Lock()
-	err, wake := p.leads(w.CurrentEpoch), room[:0]
-	if err == nil && r.isFollower() {
-		wake, err = p.noteFollower(r, w, wake)
-	}
-	var at bounds
-	if err == nil {
-		at = bounds{p.log, p.core.HighWatermark(), r}
-	}
+	p.reads.Remove(watch)
+	p.tails.Remove(watch)
 	p.mu.Unlock()
-	poke(wake)
-	return at, err
+}
+
+// admit checks a reader, lets it watch and notes how far a follower has come.
+func (p *Partition) admit(r Reader, w Want, watch *await.Watch, wake []*await.Parked) (bounds, []*await.Parked, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.leads(w.CurrentEpoch); err != nil {
+		return bounds{}, wake, err
+	}
+	if r.isFollower() {
+		var err error
+		if wake, err = p.noteFollower(r, w, wake); err != nil {
+			return bounds{}, wake, err
+		}
+	}
+	switch {
+	case watch == nil:
+	case r.isFollower():
+		p.tails.Add(watch)
+	default:
+		p.reads.Add(watch)
+	}
+	return bounds{p.log, p.core.HighWatermark(), r}, wake, nil
 }
 
 // noteFollower lets the core know where a follower's log ends, unless its log
@@ -119,6 +133,29 @@ func (p *Partition) noteFollower(r Reader, w Want, wake []*await.Parked) ([]*awa
 	wake = p.step(replica.Fetched{Node: r.Follower, BrokerEpoch: r.BrokerEpoch, Offset: w.Offset, LogStart: w.LogStart}, wake)
 	p.proposeISR()
 	return wake, p.out.Err
+}
+
+// data reads what is wanted within the bounds.
+func (b bounds) data(w Want) (d Data, err error) {
+	d = Data{HighWatermark: b.hw, LastStable: b.log.LastStable(b.hw), LogStart: b.log.Start()}
+	if d.Diverging, err = b.divergence(w); err != nil || d.Diverging != nil {
+		return d, err
+	}
+	below := b.below(d.LastStable)
+	d.Readable = w.Offset < below
+	d.Records, err = b.read(w, below)
+	d.Closed = d.Records.Len > 0 && w.Offset < b.log.ActiveSegment()
+	if err != nil || !b.reader.Committed {
+		return d, err
+	}
+	d.Aborted, err = b.log.AbortedTxns(w.Offset, below)
+	if err != nil {
+		d.Records.Close()
+	}
+	if d.Aborted == nil {
+		d.Aborted = []storage.AbortedTxn{}
+	}
+	return d, err
 }
 
 // divergence compares the last epoch of a follower with our history.

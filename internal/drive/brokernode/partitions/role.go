@@ -51,7 +51,7 @@ func (p *Partition) assign(a replica.Assigned) error {
 	}
 	leadsNow, epoch := p.core.Role() == replica.Leading, p.core.LeaderEpoch()
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 	if turned && ledBefore {
 		p.announceEnd(oldEpoch, false)
 	}
@@ -84,7 +84,7 @@ func (p *Partition) configure(c config.LogConfig) {
 		wake = p.step(replica.Configured{MinISR: c.MinInsyncReplicas}, wake)
 	}
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 }
 
 // detach ends the replica and gives its log up. What waits on it is answered.
@@ -116,7 +116,7 @@ func (p *Partition) stop(gone bool) (log *storage.Log, led bool, epoch kafka.Epo
 	p.log, p.gone = nil, gone
 	wake := p.tails.AppendTo(p.reads.AppendTo(p.commits.AppendTo(room[:0])))
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 	return log, led, epoch
 }
 
@@ -138,7 +138,7 @@ func (p *Partition) trimmed() {
 		wake = p.step(replica.Trimmed{Start: p.log.Start()}, wake)
 	}
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 }
 
 func (p *Partition) tick() {
@@ -150,7 +150,7 @@ func (p *Partition) tick() {
 		p.proposeISR()
 	}
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 }
 
 func (p *Partition) proposed(answer replica.Proposed) {
@@ -166,7 +166,7 @@ func (p *Partition) proposed(answer replica.Proposed) {
 		}
 	}
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 }
 
 // proposeISR hands on the proposal of the last step. mu is held.

@@ -110,6 +110,6 @@ func (p *Partition) syncedTo(end kafka.Offset) bool {
 		wake = p.commits.AppendTo(wake) // acks=1 waits for the sync alone
 	}
 	p.mu.Unlock()
-	poke(wake)
+	await.PokeAll(wake)
 	return more
 }

@@ -51,6 +51,9 @@ func (t *Traffic) Fetched(r Reader, bytes int, err error) {
 	}
 }
 
+// Fetches is how many partitions were looked at for an answer to a reader.
+func (t *Traffic) Fetches() float64 { return t.fetches.Value() }
+
 // routine tells whether an error is no failure of this broker. As in Kafka those
 // are left out of the counts of failed requests; the counts of errors by code
 // hold all.
