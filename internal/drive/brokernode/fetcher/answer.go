@@ -13,9 +13,9 @@ import (
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 )
 
-// take hands the parts of an answer to their replicas. It returns when all that
-// must be durable before the next request is.
-func (s *source) take(resp *kmsg.FetchResponse) error {
+// take hands the parts of the answer to a request to their replicas. It returns
+// when all that must be durable before the next request is.
+func (s *source) take(request uint64, resp *kmsg.FetchResponse) error {
 	var unsynced []*partitions.Partition
 	var misplaced []kafka.TopicIDPartition
 	for i := range resp.Topics {
@@ -23,8 +23,8 @@ func (s *source) take(resp *kmsg.FetchResponse) error {
 		for j := range t.Partitions {
 			id := kafka.TopicIDPartition{Topic: t.TopicID, Partition: kafka.PartitionID(t.Partitions[j].Partition)}
 			m := s.members[id]
-			if m == nil || !m.listed {
-				continue // taken out meanwhile
+			if m == nil || !m.listed || m.since > request {
+				continue // taken out meanwhile, or asked for anew behind this request
 			}
 			if kerr.Code(t.Partitions[j].ErrorCode) == kerr.OffsetOutOfRange {
 				misplaced = append(misplaced, id)
@@ -96,18 +96,15 @@ func (s *source) refused(id kafka.TopicIDPartition, m *member, code kerr.Code) {
 func (s *source) restOf(id kafka.TopicIDPartition, m *member) {
 	s.unlist(id, m)
 	m.rest.begin(time.Now(), s.host.cfg.Limits.Backoff)
-	s.paused++
+	s.resting[id] = m
 }
 
 // endRests takes up those who have rested.
 func (s *source) endRests(now time.Time) {
-	if s.paused == 0 {
-		return
-	}
-	for id, m := range s.members {
-		if m.rest.on() && !now.Before(m.rest.until) {
+	for id, m := range s.resting {
+		if !now.Before(m.rest.until) {
 			m.rest.end()
-			s.paused--
+			delete(s.resting, id)
 			s.look(id)
 		}
 	}
@@ -116,8 +113,8 @@ func (s *source) endRests(now time.Time) {
 // nextRest is when the first rest ends, -1 without any.
 func (s *source) nextRest(now time.Time) time.Duration {
 	next := time.Duration(-1)
-	for _, m := range s.members {
-		if left := max(m.rest.until.Sub(now), 0); m.rest.on() && (next < 0 || left < next) {
+	for _, m := range s.resting {
+		if left := max(m.rest.until.Sub(now), 0); next < 0 || left < next {
 			next = left
 		}
 	}
@@ -199,7 +196,7 @@ func (s *source) offsets(ids []kafka.TopicIDPartition, timestamp int64) (map[kaf
 		t.Partitions = append(t.Partitions, p)
 	}
 	req.Topics = byTopic.list
-	got, err := s.do(req)
+	got, err := s.send(req).wait()
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,9 @@ import (
 // Conn is a connection to a broker; *transport.Client is one. It connects when it
 // is first used, and again after it broke.
 type Conn interface {
-	Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error)
+	// Send sends requests in the order in which it is called, and calls done once
+	// for each, in the same order while the connection lasts.
+	Send(ctx context.Context, req kmsg.Request, done func(kmsg.Response, error))
 	Close()
 }
 
@@ -139,7 +141,7 @@ func (f *Fetcher) place(id kafka.TopicIDPartition) {
 		f.drop(id)
 	}
 	if !known || old.source != to {
-		to.count++
+		to.given++
 	}
 	m := &member{part: p}
 	f.follows[id] = followed{to, at.Epoch, &m.progress}
@@ -149,7 +151,7 @@ func (f *Fetcher) place(id kafka.TopicIDPartition) {
 func (f *Fetcher) drop(id kafka.TopicIDPartition) {
 	if old, known := f.follows[id]; known {
 		delete(f.follows, id)
-		old.source.count--
+		old.source.given--
 		old.source.order(id, nil)
 	}
 }
@@ -178,7 +180,7 @@ func (f *Fetcher) source(k sourceKey) *source {
 // for is of no use.
 func (f *Fetcher) endIdle() {
 	for k, s := range f.sources {
-		if s.count == 0 {
+		if s.given == 0 {
 			delete(f.sources, k)
 			s.cancel()
 		}

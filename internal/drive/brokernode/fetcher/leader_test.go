@@ -103,11 +103,14 @@ type leaderConn struct {
 	bed *testbed.Bed
 
 	mu     sync.Mutex
-	down   error     // instead of any answer
-	refuse kerr.Code // instead of any partition's answer
-	forget bool      // the session, at the next request
-	spoil  bool      // the checksums of all batches
-	epoch  int32     // of the session's next request
+	down   error         // instead of any answer
+	refuse kerr.Code     // instead of any partition's answer
+	once   bool          // refuse but one
+	forget bool          // the session, at the next request
+	spoil  bool          // the checksums of all batches
+	queues bool          // reads a request when the one before is answered, as Apache Kafka does
+	last   chan struct{} // closed when the newest request is answered
+	epoch  int32         // of the session's next request
 	listed map[kafka.TopicIDPartition]kmsg.FetchRequestTopicPartition
 	asked  []*kmsg.FetchRequest
 }
@@ -127,31 +130,61 @@ func (c *leaderConn) requests() []*kmsg.FetchRequest {
 	return slices.Clone(c.asked)
 }
 
-func (c *leaderConn) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error) {
+// Send answers in the order of the requests.
+func (c *leaderConn) Send(ctx context.Context, req kmsg.Request, done func(kmsg.Response, error)) {
+	c.mu.Lock()
+	before, answered, queues := c.last, make(chan struct{}), c.queues
+	c.last = answered
+	c.mu.Unlock()
+	wait := func() {
+		if before != nil {
+			<-before
+		}
+	}
+	serve := func() (kmsg.Response, error) { wait(); return c.begin(req)(ctx) }
+	if !queues {
+		begun := c.begin(req)
+		serve = func() (kmsg.Response, error) { return begun(ctx) }
+	}
+	go func() {
+		resp, err := serve()
+		wait()
+		done(resp, err)
+		close(answered)
+	}()
+}
+
+// begin reads a request; the rest is to wait for the answer.
+func (c *leaderConn) begin(req kmsg.Request) func(context.Context) (kmsg.Response, error) {
 	c.mu.Lock()
 	down := c.down
 	c.mu.Unlock()
 	if down != nil {
-		return nil, down
+		return func(context.Context) (kmsg.Response, error) { return nil, down }
 	}
 	switch req := req.(type) {
 	case *kmsg.FetchRequest:
-		return c.fetch(ctx, req)
+		code := c.enter(req)
+		return func(ctx context.Context) (kmsg.Response, error) { return c.fetch(ctx, req, code) }
 	case *kmsg.ListOffsetsRequest:
-		return c.offsets(req), nil
+		return func(context.Context) (kmsg.Response, error) { return c.offsets(req), nil }
 	}
-	return nil, errors.New("unexpected request")
+	return func(context.Context) (kmsg.Response, error) { return nil, errors.New("unexpected request") }
 }
 
-// fetch waits as a leader does, looking again every millisecond.
-func (c *leaderConn) fetch(ctx context.Context, req *kmsg.FetchRequest) (kmsg.Response, error) {
+// fetch waits as a leader does, looking again every millisecond. It answers when
+// the next request of the session has come.
+func (c *leaderConn) fetch(ctx context.Context, req *kmsg.FetchRequest, code kerr.Code) (kmsg.Response, error) {
 	resp := kmsg.NewPtrFetchResponse()
-	if code := c.enter(req); code != kerr.None {
+	if code != kerr.None {
 		resp.ErrorCode = int16(code)
 		return resp, nil
 	}
 	resp.SessionID = 7
 	for waited := int32(0); ; waited++ {
+		if c.next() > req.SessionEpoch+1 {
+			return resp, nil
+		}
 		c.answer(resp)
 		if len(resp.Topics) > 0 || waited >= req.MaxWaitMillis {
 			return resp, nil
@@ -162,6 +195,13 @@ func (c *leaderConn) fetch(ctx context.Context, req *kmsg.FetchRequest) (kmsg.Re
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// next is the epoch that the session's next request has.
+func (c *leaderConn) next() int32 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.epoch
 }
 
 // enter brings the session up to a request.
@@ -210,6 +250,9 @@ func (c *leaderConn) partition(id kafka.TopicIDPartition, asked kmsg.FetchReques
 	p.Partition = asked.Partition
 	if c.refuse != kerr.None {
 		p.ErrorCode = int16(c.refuse)
+		if c.once {
+			c.refuse = kerr.None
+		}
 		return p, true
 	}
 	part, err := c.bed.Manager.ByID(id)

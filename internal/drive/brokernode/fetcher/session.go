@@ -18,23 +18,32 @@ type session struct {
 	// epoch is that of the next request; 0 asks for a new session, and ends the
 	// one that id names.
 	epoch int32
+	// declined: the leader has kept none when it was asked last.
+	declined bool
 }
 
 // full tells whether the next request has to list all partitions.
 func (s *session) full() bool { return s.epoch == 0 }
 
-// answered goes on after a good answer, which names the session, or 0 if the
-// leader keeps none.
-func (s *session) answered(id int32) {
-	switch {
-	case id == 0:
-		*s = session{}
-	case s.full():
-		*s = session{id, 1}
-	case s.epoch == math.MaxInt32:
+// asked goes on to the epoch of the next request, which may follow before this one
+// is answered. After one that lists everything there is none before its answer.
+func (s *session) asked() {
+	switch s.epoch {
+	case 0:
+	case math.MaxInt32:
 		s.epoch = 1
 	default:
 		s.epoch++
+	}
+}
+
+// answered takes the id out of a good answer; 0 where the leader keeps no session.
+func (s *session) answered(id int32) {
+	switch {
+	case id == 0:
+		*s = session{declined: true}
+	case s.full():
+		*s = session{id: id, epoch: 1}
 	}
 }
 

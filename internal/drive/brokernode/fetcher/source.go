@@ -2,7 +2,6 @@ package fetcher
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -11,7 +10,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ottla/ottla/internal/base/kafka"
-	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 )
 
@@ -23,7 +21,7 @@ type source struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	wake   chan struct{} // room for one
-	count  int           // replicas given to it; guarded by Fetcher.mu
+	given  int           // replicas it was given; guarded by Fetcher.mu
 
 	mu sync.Mutex
 	// orders are changes not taken over yet: the replica to fetch, or nil to
@@ -31,12 +29,13 @@ type source struct {
 	orders map[kafka.TopicIDPartition]*member
 
 	members map[kafka.TopicIDPartition]*member
+	resting map[kafka.TopicIDPartition]*member // those of them that are left out for a while
 	// due are the members to look at before the next request, as they are new or
 	// stand elsewhere now.
 	due     []kafka.TopicIDPartition
 	gone    map[kafka.TopicIDPartition]string // to be taken out of the session, with the topic's name
-	paused  int                               // members that rest
 	session session
+	count   uint64 // of requests
 	conn    Conn
 	addr    string
 	rest    pause // after a failed request
@@ -47,8 +46,9 @@ type member struct {
 	part *partitions.Partition
 	// sent is where it stood when it was last named in a request of this session.
 	sent partitions.Following
-	// listed: the session has it.
+	// listed: the session has it, since the request of that number.
 	listed bool
+	since  uint64
 	// dueNow: it is in source.due.
 	dueNow bool
 	rest   pause
@@ -65,7 +65,8 @@ type progress struct {
 func newSource(f *Fetcher, k sourceKey) *source {
 	s := &source{
 		host: f, key: k, wake: make(chan struct{}, 1), orders: map[kafka.TopicIDPartition]*member{},
-		members: map[kafka.TopicIDPartition]*member{}, gone: map[kafka.TopicIDPartition]string{},
+		members: map[kafka.TopicIDPartition]*member{}, resting: map[kafka.TopicIDPartition]*member{},
+		gone: map[kafka.TopicIDPartition]string{},
 	}
 	s.ctx, s.cancel = context.WithCancel(f.ctx)
 	return s
@@ -92,7 +93,7 @@ func (s *source) run() {
 	for s.ctx.Err() == nil {
 		s.takeOrders()
 		s.endRests(time.Now())
-		if len(s.members) == s.paused && (len(s.gone) == 0 || s.session.full()) {
+		if len(s.members) == len(s.resting) && (len(s.gone) == 0 || s.session.full()) {
 			s.sleep(s.nextRest(time.Now()))
 			continue
 		}
@@ -108,12 +109,8 @@ func (s *source) run() {
 
 // sleep waits for d, or without end if it is negative, or until something is new.
 func (s *source) sleep(d time.Duration) {
-	var passed <-chan time.Time
-	if d >= 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		passed = timer.C
-	}
+	passed, stop := after(d)
+	defer stop()
 	select {
 	case <-s.ctx.Done():
 	case <-s.wake:
@@ -158,9 +155,7 @@ func (s *source) remove(id kafka.TopicIDPartition) {
 		return
 	}
 	s.unlist(id, m)
-	if m.rest.on() {
-		s.paused--
-	}
+	delete(s.resting, id)
 	delete(s.members, id)
 }
 
@@ -172,13 +167,13 @@ func (s *source) unlist(id kafka.TopicIDPartition, m *member) {
 }
 
 // request asks for all members that do not rest, or, within a session, for what
-// changed.
-func (s *source) request() *kmsg.FetchRequest {
+// changed. The leader may wait for so long while it has nothing.
+func (s *source) request(wait time.Duration) *kmsg.FetchRequest {
 	limits := &s.host.cfg.Limits
 	req := kmsg.NewPtrFetchRequest()
 	req.ReplicaID = int32(s.host.cfg.Self)
 	req.ReplicaState.ID, req.ReplicaState.Epoch = int32(s.host.cfg.Self), int64(s.host.cfg.Epoch())
-	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = int32(limits.Wait.Milliseconds()), limits.MinBytes, limits.AnswerBytes
+	req.MaxWaitMillis, req.MinBytes, req.MaxBytes = int32(wait.Milliseconds()), limits.MinBytes, limits.AnswerBytes
 	req.SessionID, req.SessionEpoch = s.session.id, s.session.epoch
 	if s.session.full() {
 		clear(s.gone)
@@ -187,9 +182,11 @@ func (s *source) request() *kmsg.FetchRequest {
 			s.look(id)
 		}
 	}
+	s.session.asked()
+	s.count++
 	var a asking
 	for _, id := range s.takeDue() {
-		s.ask(&a, id)
+		s.list(&a, id)
 	}
 	for id, name := range s.gone {
 		if m := s.members[id]; m == nil || !m.listed {
@@ -207,7 +204,8 @@ func (s *source) takeDue() []kafka.TopicIDPartition {
 	return due
 }
 
-func (s *source) ask(a *asking, id kafka.TopicIDPartition) {
+// list says in a request what is new of a member, if anything.
+func (s *source) list(a *asking, id kafka.TopicIDPartition) {
 	m := s.members[id]
 	if m == nil {
 		return
@@ -221,48 +219,25 @@ func (s *source) ask(a *asking, id kafka.TopicIDPartition) {
 	case !ok || at.Leader != s.key.node:
 		s.remove(id) // Publish will say who has it next
 	case !m.listed || at != m.sent:
-		m.sent, m.listed = at, true
+		if !m.listed {
+			m.listed, m.since = true, s.count
+		}
+		m.sent = at
 		a.add(id, m, s.host.cfg.Limits.PartitionBytes)
 	}
 }
 
-// fetch is one request and what comes of its answer. An error means that the
-// session has to begin anew.
-func (s *source) fetch() error {
-	got, err := s.do(s.request())
-	s.host.figures.Requests.Add(1)
-	if err != nil {
-		return err
-	}
-	resp, ok := got.(*kmsg.FetchResponse)
-	if !ok {
-		return errors.New("the leader answered with something else")
-	}
-	switch code := kerr.Code(resp.ErrorCode); code {
-	case kerr.None:
-	case kerr.FetchSessionIdNotFound, kerr.InvalidFetchSessionEpoch, kerr.FetchSessionTopicIdError:
-		s.session.lost()
-		return nil // the next request lists everything
-	default:
-		return fmt.Errorf("leader %d: %w", s.key.node, code)
-	}
-	s.session.answered(resp.SessionID)
-	return s.take(resp)
-}
-
-// do sends a request to where the broker is right now.
-func (s *source) do(req kmsg.Request) (kmsg.Response, error) {
+// connect makes sure that the connection is to where the broker is right now.
+func (s *source) connect() error {
 	addr, ok := s.host.address(s.key.node)
 	if !ok {
-		return nil, fmt.Errorf("no address of broker %d is known", s.key.node)
+		return fmt.Errorf("no address of broker %d is known", s.key.node)
 	}
 	if addr != s.addr {
 		s.hangUp()
 		s.conn, s.addr = s.host.cfg.Connect(addr), addr
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, s.host.cfg.Limits.Timeout)
-	defer cancel()
-	return s.conn.Do(ctx, req)
+	return nil
 }
 
 func (s *source) hangUp() {
