@@ -47,6 +47,26 @@ type judged struct {
 	removes bool
 }
 
+// alteration is what a request changes of one resource.
+type alteration struct {
+	resource image.Resource
+	keys     []judged
+}
+
+// judgeAll judges what a request changes; where it refuses something, the reason
+// stands at its index.
+func (h passedConfigs) judgeAll(all []alteration) []error {
+	count := map[image.Resource]int{}
+	for _, a := range all {
+		count[a.resource]++
+	}
+	reasons := make([]error, len(all))
+	for i, a := range all {
+		reasons[i] = h.judge(a.resource, count[a.resource] > 1, a.keys)
+	}
+	return reasons
+}
+
 // judge finds what a broker refuses about a change. twice tells that the
 // resource stands more than once in the request.
 func (h passedConfigs) judge(r image.Resource, twice bool, changes []judged) error {
@@ -94,19 +114,18 @@ func (h passedConfigs) judgeBroker(name string, changes []judged) error {
 }
 
 func (h passedConfigs) incremental(c Context, req *kmsg.IncrementalAlterConfigsRequest, reply func(kmsg.Response)) {
-	count := map[image.Resource]int{}
-	for _, r := range req.Resources {
-		count[resourceOf(r.ResourceType, r.ResourceName)]++
+	asked := make([]alteration, len(req.Resources))
+	for i, r := range req.Resources {
+		asked[i] = alteration{resourceOf(r.ResourceType, r.ResourceName), incrementalChanges(r)}
 	}
 	own := kmsg.NewPtrIncrementalAlterConfigsResponse()
 	rest := *req
 	rest.Resources = nil
-	for _, r := range req.Resources {
-		resource := resourceOf(r.ResourceType, r.ResourceName)
-		if err := h.judge(resource, count[resource] > 1, incrementalChanges(r)); err != nil {
-			own.Resources = append(own.Resources, incrementalResult(resource, err))
+	for i, reason := range h.judgeAll(asked) {
+		if reason != nil {
+			own.Resources = append(own.Resources, incrementalResult(asked[i].resource, reason))
 		} else {
-			rest.Resources = append(rest.Resources, r)
+			rest.Resources = append(rest.Resources, req.Resources[i])
 		}
 	}
 	if len(rest.Resources) == 0 {
@@ -135,27 +154,25 @@ func incrementalChanges(r kmsg.IncrementalAlterConfigsRequestResource) []judged 
 }
 
 func (h passedConfigs) alter(c Context, req *kmsg.AlterConfigsRequest, reply func(kmsg.Response)) {
-	count := map[image.Resource]int{}
-	for _, r := range req.Resources {
-		count[resourceOf(r.ResourceType, r.ResourceName)]++
+	asked := make([]alteration, len(req.Resources))
+	for i, r := range req.Resources {
+		asked[i].resource = resourceOf(r.ResourceType, r.ResourceName)
+		for _, c := range r.Configs {
+			asked[i].keys = append(asked[i].keys, judged{key: c.Name, value: c.Value})
+		}
 	}
 	own := kmsg.NewPtrAlterConfigsResponse()
 	rest := *req
 	rest.Resources = nil
-	for _, r := range req.Resources {
-		changes := make([]judged, len(r.Configs))
-		for i, c := range r.Configs {
-			changes[i] = judged{key: c.Name, value: c.Value}
-		}
-		resource := resourceOf(r.ResourceType, r.ResourceName)
-		err := h.judge(resource, count[resource] > 1, changes)
-		if err == nil {
+	for i, reason := range h.judgeAll(asked) {
+		r := req.Resources[i]
+		if reason == nil {
 			rest.Resources = append(rest.Resources, r)
 			continue
 		}
 		refused := kmsg.NewAlterConfigsResponseResource()
 		refused.ResourceType, refused.ResourceName = r.ResourceType, r.ResourceName
-		refused.ErrorCode, refused.ErrorMessage = code(err), kerr.Message(err)
+		refused.ErrorCode, refused.ErrorMessage = code(reason), kerr.Message(reason)
 		own.Resources = append(own.Resources, refused)
 	}
 	if len(rest.Resources) == 0 {
