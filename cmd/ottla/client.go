@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -128,45 +127,6 @@ func refused(what string, err error, message string) error {
 		return fmt.Errorf("%s: %s: %s", what, code.Message, message)
 	}
 	return fmt.Errorf("%s: %s", what, message)
-}
-
-// actions are what a tool of Kafka's does, one of which is chosen by a flag
-// (kafka-topics --list) or, shorter, by a word (ottla topics list).
-type actions struct {
-	names  []string
-	chosen []bool
-}
-
-func defineActions(cmd *cobra.Command, nameAndHelp ...string) *actions {
-	a := &actions{chosen: make([]bool, len(nameAndHelp)/2)}
-	for i := range a.chosen {
-		name, help := nameAndHelp[2*i], nameAndHelp[2*i+1]
-		a.names = append(a.names, name)
-		cmd.Flags().BoolVar(&a.chosen[i], name, false, help)
-	}
-	cmd.Args = cobra.MaximumNArgs(1)
-	cmd.ValidArgs = a.names
-	return a
-}
-
-// choose tells which action is asked for; exactly one must be.
-func (a *actions) choose(args []string) (string, error) {
-	var asked []string
-	for i, on := range a.chosen {
-		if on {
-			asked = append(asked, a.names[i])
-		}
-	}
-	for _, arg := range args {
-		if !slices.Contains(a.names, arg) {
-			return "", fmt.Errorf("%q is not one of: %s", arg, strings.Join(a.names, ", "))
-		}
-		asked = append(asked, arg)
-	}
-	if len(asked) != 1 {
-		return "", fmt.Errorf("give exactly one of: --%s", strings.Join(a.names, ", --"))
-	}
-	return asked[0], nil
 }
 
 // pairs reads key=value arguments.

@@ -40,13 +40,7 @@ func newGroupsCmd() *cobra.Command {
 	act := defineActions(cmd, "list", "print the names of groups", "describe", "print offsets and lag, --members or --state",
 		"delete", "delete groups without members", "reset-offsets", "move the offsets of a group without members; without --execute it only shows them",
 		"delete-offsets", "forget the offsets of topics")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		action, err := act.choose(args)
-		if err != nil {
-			return err
-		}
-		return f.admin(cmd, func(ctx context.Context, admin *cluster) error { return f.do(ctx, cmd, admin, action) })
-	}
+	cmd.RunE = act.run(&f.clientFlags, f.do)
 	f.define(cmd)
 	f.defineJSON(cmd)
 	flags := cmd.Flags()

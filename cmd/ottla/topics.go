@@ -42,13 +42,7 @@ func newTopicsCmd() *cobra.Command {
 	}
 	act := defineActions(cmd, "list", "print the names of topics", "describe", "print partitions, leaders, replicas and settings",
 		"create", "create a topic", "alter", "add partitions to a topic", "delete", "delete topics")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		action, err := act.choose(args)
-		if err != nil {
-			return err
-		}
-		return f.admin(cmd, func(ctx context.Context, admin *cluster) error { return f.do(ctx, cmd, admin, action) })
-	}
+	cmd.RunE = act.run(&f.clientFlags, f.do)
 	f.define(cmd)
 	f.defineJSON(cmd)
 	flags := cmd.Flags()
