@@ -16,12 +16,17 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-// writingSnapshot is an only voter whose snapshot is being written and hangs
-// until release is closed.
-func writingSnapshot(t *testing.T) (m *metadata, disk *vfs.Fault, release chan struct{}) {
+// Operations on the metadata directory that may hang.
+var (
+	snapshotWrite = vfs.Rule{Ops: vfs.OpWrite, Path: ".checkpoint.part", Only: 1}
+	logSync       = vfs.Rule{Ops: vfs.OpSync, Path: ".log", Only: 1}
+)
+
+// hangingAt is an only voter in which a record was appended, and its log or its
+// snapshot is being written. There it hangs until release is closed.
+func hangingAt(t *testing.T, rule vfs.Rule) (m *metadata, disk *vfs.Fault, release chan struct{}) {
 	t.Helper()
 	disk, release = vfs.NewFault(vfs.NewMem()), make(chan struct{})
-	disk.Inject(vfs.Rule{Ops: vfs.OpWrite, Path: ".checkpoint.part", Only: 1, Hang: release})
 	voter := raft.Endpoints{{Name: "CONTROLLER", Host: "localhost", Port: 9093}}
 	q, err := raftnode.Start(t.Context(), raftnode.Config{
 		FS: disk, Dir: "/d/__cluster_metadata-0", ClusterID: testCluster, Controller: true, Listener: "CONTROLLER",
@@ -39,6 +44,9 @@ func writingSnapshot(t *testing.T) (m *metadata, disk *vfs.Fault, release chan s
 		Snapshots: metaview.SnapshotPolicy{Bytes: 1},
 	})
 	q.Subscribe(listener{m.view})
+	synctest.Wait()
+	rule.Hang = release
+	disk.Inject(rule)
 	level, err := metarec.AppendMetadata(nil, &metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: int16(image.LatestLevel)}, 0)
 	if err == nil {
 		_, err = q.Append(q.View().Epoch, [][]byte{level})
@@ -63,7 +71,7 @@ func unchanged(t *testing.T, disk *vfs.Fault) {
 // "a snapshot that the view has begun is finished or dropped."
 func TestClosingTheMetadataWaitsForTheSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, disk, release := writingSnapshot(t)
+		m, disk, release := hangingAt(t, snapshotWrite)
 		closed := make(chan (<-chan struct{}), 1)
 		go func() { closed <- m.close() }()
 		synctest.Wait()
@@ -83,21 +91,26 @@ func TestClosingTheMetadataWaitsForTheSnapshot(t *testing.T) {
 // "Only where the disk hangs, so that this takes too long, it gives a channel
 // that is closed when it is true at last."
 func TestADiskThatHangsDoesNotHoldTheStop(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m, disk, release := writingSnapshot(t)
-		began := time.Now()
-		writing := m.close()
-		if took := time.Since(began); writing == nil || took != stopGrace+diskPatience {
-			t.Fatalf("closed after %v, something writes: %v", took, writing != nil)
-		}
-		synctest.Wait()
-		select {
-		case <-writing:
-			t.Error("the disk hangs, and yet nothing writes any more")
-		default:
-		}
-		close(release)
-		<-writing
-		unchanged(t, disk)
-	})
+	f := func(what string, rule vfs.Rule) {
+		t.Helper()
+		synctest.Test(t, func(t *testing.T) {
+			m, disk, release := hangingAt(t, rule)
+			began := time.Now()
+			writing := m.close()
+			if took := time.Since(began); writing == nil || took != stopGrace+diskPatience {
+				t.Fatalf("%s: closed after %v, something writes: %v", what, took, writing != nil)
+			}
+			synctest.Wait()
+			select {
+			case <-writing:
+				t.Errorf("%s hangs, and yet nothing writes any more", what)
+			default:
+			}
+			close(release)
+			<-writing
+			unchanged(t, disk)
+		})
+	}
+	f("a write of the snapshot", snapshotWrite)
+	f("a sync of the log", logSync)
 }
