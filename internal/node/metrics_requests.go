@@ -28,7 +28,8 @@ type requests struct {
 	byKey [maxKey + 1]atomic.Pointer[apiFigures]
 	// Fetches are counted once more by who sent them, as in Kafka.
 	consumers, followers atomic.Pointer[apiFigures]
-	// fetchErrors are counted where answers to fetches are made.
+	// fetchErrors are counted where answers to fetches of records are made. Those
+	// to fetches of the quorum are messages like others.
 	fetchErrors *api.ErrorCounts
 
 	mu        sync.Mutex
@@ -178,10 +179,19 @@ func (q *requests) Register(r *metrics.Registry) {
 			Name: "kafka_network_requestmetrics_errors_total", Kind: metrics.Counter, Labels: "request,error",
 			Help: "Error codes in answers, NONE too: one for each partition, topic, group and so on.",
 			Each: func(list []*apiFigures, report metrics.Report) {
+				fetches := map[kerr.Code]float64{}
+				count := func(code kerr.Code, n float64) { fetches[code] += n }
+				q.fetchErrors.Each(count)
 				for _, f := range list {
+					if f.name == apiName(keyFetch) { // those of the quorum
+						f.errors.Each(count)
+						continue
+					}
 					f.errors.Each(func(code kerr.Code, n float64) { report(n, f.name, code.String()) })
 				}
-				q.fetchErrors.Each(func(code kerr.Code, n float64) { report(n, apiName(keyFetch), code.String()) })
+				for code, n := range fetches {
+					report(n, apiName(keyFetch), code.String())
+				}
 			},
 		},
 		spread("totaltimems", "Time from the start of a request until its answer had left, in milliseconds.", func(f *apiFigures) *metrics.Timing { return &f.total }),
