@@ -74,6 +74,7 @@ type sourceKey struct {
 // followed is which source has a replica, since which leader epoch, and how it
 // gets on.
 type followed struct {
+	name     kafka.TopicPartition
 	source   *source
 	epoch    kafka.Epoch
 	progress *progress
@@ -144,7 +145,7 @@ func (f *Fetcher) place(id kafka.TopicIDPartition) {
 		to.given++
 	}
 	m := &member{part: p}
-	f.follows[id] = followed{to, at.Epoch, &m.progress}
+	f.follows[id] = followed{p.Name, to, at.Epoch, &m.progress}
 	to.order(id, m)
 }
 

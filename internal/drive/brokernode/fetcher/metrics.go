@@ -1,6 +1,11 @@
 package fetcher
 
-import "github.com/ottla/ottla/internal/base/metrics"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/ottla/ottla/internal/base/metrics"
+)
 
 // figures are what the fetcher counts; kafka.server:type=FetcherStats.
 type figures struct {
@@ -24,8 +29,20 @@ func (f *Fetcher) standing() (s standing) {
 	return s
 }
 
+// lags reports how many committed records each replica lacks.
+func (f *Fetcher) lags(report metrics.Report) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, one := range f.follows {
+		report(float64(one.progress.lag.Load()), one.source.key.client(), one.name.Topic, strconv.Itoa(int(one.name.Partition)))
+	}
+}
+
+// client names a source as Kafka's metrics name the thread that fetches.
+func (k sourceKey) client() string { return fmt.Sprintf("ReplicaFetcherThread-%d-%d", k.n, k.node) }
+
 // Register shows how replication gets on, under the names of Kafka's
-// ReplicaFetcherManager and FetcherStats.
+// ReplicaFetcherManager, FetcherStats and FetcherLagMetrics.
 func (f *Fetcher) Register(r *metrics.Registry) {
 	r.Register(&f.figures)
 	gauge := func(name, help string, of func(standing) float64) metrics.Reading[standing] {
@@ -36,4 +53,9 @@ func (f *Fetcher) Register(r *metrics.Registry) {
 		gauge("failedpartitionscount", "Replicas here that could not take what their leader sent last. Alert above 0.", func(s standing) float64 { return s.failed }),
 		gauge("partitions", "Replicas here that follow a leader.", func(s standing) float64 { return s.followed }),
 	)
+	metrics.Watch(r, func() *Fetcher { return f }, metrics.Reading[*Fetcher]{
+		Name: "kafka_server_fetcherlagmetrics_consumerlag", Labels: "clientId,topic,partition",
+		Help: "Records that a replica following here lacked, of those that are committed, when its leader last answered.",
+		Each: (*Fetcher).lags,
+	})
 }
