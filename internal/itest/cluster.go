@@ -38,12 +38,13 @@ func StartCluster(t testing.TB, n int, more string, flags func(id int) []string)
 	}
 	c, quorum := &Cluster{}, make([]int, n)
 	voters := make([]string, n)
+	ports := FreePorts(t, 2*n)
 	for i := range n {
-		quorum[i] = FreePort(t)
+		quorum[i] = ports + 2*i + 1
 		voters[i] = fmt.Sprintf("%d@127.0.0.1:%d", i+1, quorum[i])
 	}
 	for i := range n {
-		node := &Node{ID: i + 1, Addr: fmt.Sprintf("127.0.0.1:%d", FreePort(t)), Data: filepath.Join(t.TempDir(), "data"), flags: flags(i + 1)}
+		node := &Node{ID: i + 1, Addr: fmt.Sprintf("127.0.0.1:%d", ports+2*i), Data: filepath.Join(t.TempDir(), "data"), flags: flags(i + 1)}
 		node.file = WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=broker,controller
 node.id=%d
 controller.quorum.voters=%s

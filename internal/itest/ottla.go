@@ -55,32 +55,6 @@ func Ottla(t testing.TB, stdin string, args ...string) string {
 	return string(out)
 }
 
-// Dev is a node started by "ottla dev".
-type Dev struct {
-	*Proc
-	Addr string // where clients connect
-	Data string // the data folder
-	args []string
-	port int
-}
-
-// StartDev starts a node in an empty folder and waits until it is ready.
-func StartDev(t testing.TB, args ...string) *Dev {
-	t.Helper()
-	d := &Dev{Data: filepath.Join(t.TempDir(), "data"), args: args, port: FreePort(t)}
-	d.Addr = fmt.Sprintf("127.0.0.1:%d", d.port)
-	d.Again(t)
-	return d
-}
-
-// Again starts the node on the same folder and port, after it has ended.
-func (d *Dev) Again(t testing.TB) {
-	t.Helper()
-	args := append([]string{"dev", "--data", d.Data, "--port", fmt.Sprint(d.port)}, d.args...)
-	d.Proc = Start(t, "ottla dev", exec.Command(Bin(t), args...))
-	d.Says(t, d.Addr)
-}
-
 // WriteFile writes a file into a fresh folder and returns its path.
 func WriteFile(t testing.TB, name, text string) string {
 	t.Helper()

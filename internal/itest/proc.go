@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -115,6 +114,29 @@ func (p *Proc) Stop(t testing.TB) int {
 	return p.Wait(t)
 }
 
+// KillAll ends processes as Kill does, all before it waits for the first.
+func KillAll(all []*Proc) {
+	for _, p := range all {
+		p.signal(syscall.SIGKILL)
+	}
+	for _, p := range all {
+		<-p.done
+	}
+}
+
+// StopAll sends SIGTERM to all before it waits for the first: nodes of a cluster
+// that stop one after another leave the last ones without a quorum to hand over
+// to. It fails the test when one does not end.
+func StopAll(t testing.TB, all []*Proc) {
+	t.Helper()
+	for _, p := range all {
+		p.signal(syscall.SIGTERM)
+	}
+	for _, p := range all {
+		p.Wait(t)
+	}
+}
+
 // Wait waits for the end and returns the exit status.
 func (p *Proc) Wait(t testing.TB) int {
 	t.Helper()
@@ -175,17 +197,6 @@ func Run(stdin string, cmd *exec.Cmd) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
 	return out.String(), err
-}
-
-// FreePort finds a port on loopback that nobody listens on.
-func FreePort(t testing.TB) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // Root is the tree's root folder.

@@ -2,157 +2,202 @@ package interop
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/ottla/ottla/internal/itest"
 )
 
-// combined is the configuration of one node that is broker and controller.
-func combined(t *testing.T, data string) (properties, addr string) {
+// few keeps what is written about groups in a few folders.
+const few = "offsets.topic.num.partitions=3"
+
+// newFolders has folders and ports for the nodes of a world, which either kind
+// can run. They are not formatted.
+func newFolders(t *testing.T, w itest.World) (d *itest.Dev, files []string) {
 	t.Helper()
-	client, controller := itest.FreePort(t), itest.FreePort(t)
-	addr = fmt.Sprintf("127.0.0.1:%d", client)
-	return itest.WriteFile(t, "server.properties", fmt.Sprintf(`
-process.roles=broker,controller
-node.id=1
-controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d
-controller.quorum.voters=1@127.0.0.1:%d
-log.dirs=%s
-offsets.topic.replication.factor=1
-offsets.topic.num.partitions=3
-group.initial.rebalance.delay.ms=0
-`, addr, controller, controller, data)), addr
+	d = w.NewDev(t, "--override", few)
+	return d, d.Files(t, few)
 }
 
-// formatFlags leave at 0 what an ottla node does not serve.
-var formatFlags = []string{"--feature", "group.version=0", "--feature", "transaction.version=0", "--feature", "share.version=0", "--feature", "streams.version=0"}
-
-const clusterID = "4L6g3nShT-eMCtK--X86sw"
-
-// fill writes records of each kind and commits a group's offsets.
-func fill(t *testing.T, addr, topic string) {
+// theyFormat has Apache Kafka format the folders. What a node of ours does not
+// serve is left at 0.
+func theyFormat(t *testing.T, files []string) {
 	t.Helper()
-	itest.AwaitPort(t, addr)
-	for _, codec := range []string{"none", "gzip", "snappy", "lz4", "zstd"} {
-		itest.Kcat(t, text(lines(codec, 200)), "-b", addr, "-P", "-t", topic, "-X", "topic.acks=all", "-X", "compression.codec="+codec)
+	for _, file := range files {
+		itest.MustKafkaTool(t, "", "kafka-storage", "format", "-c", file, "-t", clusterID,
+			"--feature", "group.version=0", "--feature", "transaction.version=0", "--feature", "share.version=0", "--feature", "streams.version=0")
 	}
-	itest.Kcat(t, "", "-b", addr, "-G", "readers", topic, "-c", "1000", "-q", "-X", "auto.offset.reset=earliest")
+}
+
+// we run the nodes on their folders, they do with Apache Kafka. A folder that
+// is not formatted yet we format.
+func we(t *testing.T, d *itest.Dev) []*itest.Proc {
+	t.Helper()
+	d.Again(t)
+	return []*itest.Proc{d.Proc}
+}
+
+func they(t *testing.T, files []string) (all []*itest.Proc) {
+	t.Helper()
+	for _, file := range files {
+		all = append(all, itest.StartKafka(t, file))
+	}
+	return all
+}
+
+var codecs = []string{"none", "gzip", "snappy", "lz4", "zstd"}
+
+// fill writes records of each kind to a new topic and commits a group's offsets.
+func fill(t *testing.T, d *itest.Dev, w itest.World, topic string) {
+	t.Helper()
+	itest.Eventually(t, func() error { // once all brokers are there for the replicas
+		out, err := itest.Run("", exec.Command(itest.Bin(t), "topics", "--bootstrap-server", d.Addr, "--create", "--if-not-exists",
+			"--topic", topic, "--partitions", "3", "--replication-factor", fmt.Sprint(w.Replicas())))
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, out)
+		}
+		return nil
+	})
+	for _, codec := range codecs {
+		itest.Kcat(t, text(lines(codec, 200)), "-b", d.Addr, "-P", "-t", topic, "-X", "topic.acks=all", "-X", "compression.codec="+codec)
+	}
+	itest.Kcat(t, "", "-b", d.Addr, "-G", "readers of "+topic, topic, "-c", "1000", "-q", "-X", "auto.offset.reset=earliest")
 }
 
 // check reads everything back and asks for the group.
-func check(t *testing.T, addr, topic string) {
+func check(t *testing.T, d *itest.Dev, topic string) {
 	t.Helper()
-	itest.AwaitPort(t, addr)
-	got := itest.Kcat(t, "", "-b", addr, "-C", "-t", topic, "-o", "beginning", "-e", "-q")
-	if n := strings.Count(got, "\n"); n != 1000 {
-		t.Errorf("%s: %d records of 1000", topic, n)
+	for addr := range strings.SplitSeq(d.Addr, ",") {
+		itest.AwaitPort(t, addr)
 	}
-	out := itest.MustKafkaTool(t, "", "kafka-consumer-groups", "--bootstrap-server", addr, "--describe", "--group", "readers")
-	if len(withPrefix(out, "readers ")) == 0 {
-		t.Errorf("the group has no offsets: %s", out)
+	var want []string
+	for _, codec := range codecs {
+		want = append(want, lines(codec, 200)...)
+	}
+	got := itest.Kcat(t, "", "-b", d.Addr, "-C", "-t", topic, "-o", "beginning", "-e", "-q")
+	sameLines(t, topic, strings.Split(strings.TrimSuffix(got, "\n"), "\n"), want)
+	out := itest.MustKafkaTool(t, "", "kafka-consumer-groups", "--bootstrap-server", d.Addr, "--describe", "--group", "readers of "+topic)
+	if rows := times(out, `^readers of `+topic+` .* 0 +-`); rows == 0 {
+		t.Errorf("the group has no offsets without lag: %s", out)
 	}
 }
 
-func startOttla(t *testing.T, properties string) *itest.Proc {
-	t.Helper()
-	return itest.Start(t, "ottla server", exec.Command(itest.Bin(t), "server", properties))
+func TestApacheKafkaServesFoldersOfOurs(t *testing.T) {
+	itest.InEachWorld(t, apacheKafkaServesFoldersOfOurs)
 }
 
-func TestApacheKafkaServesAFolderOfOurs(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "data")
-	props, addr := combined(t, data)
-	itest.Ottla(t, "", "storage", "format", "-c", props, "-t", clusterID)
-	ours := startOttla(t, props)
-	fill(t, addr, "ours")
-	ours.Stop(t)
-	theirs := itest.StartKafka(t, props)
-	check(t, addr, "ours")
-	fill(t, addr, "theirs")
-	theirs.Stop(t)
+func apacheKafkaServesFoldersOfOurs(t *testing.T, w itest.World) {
+	d, files := newFolders(t, w)
+	running := we(t, d)
+	fill(t, d, w, "ours")
+	itest.StopAll(t, running)
+	running = they(t, files)
+	check(t, d, "ours")
+	fill(t, d, w, "theirs")
+	itest.StopAll(t, running)
 	// and back again, after a life with the other kind
-	startOttla(t, props)
-	check(t, addr, "ours")
-	check(t, addr, "theirs")
+	we(t, d)
+	check(t, d, "ours")
+	check(t, d, "theirs")
 }
 
-func TestWeServeAFolderOfApacheKafka(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "data")
-	props, addr := combined(t, data)
-	itest.MustKafkaTool(t, "", "kafka-storage", append([]string{"format", "-c", props, "-t", clusterID}, formatFlags...)...)
-	theirs := itest.StartKafka(t, props)
-	fill(t, addr, "theirs")
-	theirs.Kill() // not even a clean stop
-	ours := startOttla(t, props)
-	check(t, addr, "theirs")
-	fill(t, addr, "ours")
-	ours.Kill()
-	itest.StartKafka(t, props)
-	check(t, addr, "ours")
+func TestWeServeFoldersOfApacheKafka(t *testing.T) {
+	itest.InEachWorld(t, weServeFoldersOfApacheKafka)
+}
+
+func weServeFoldersOfApacheKafka(t *testing.T, w itest.World) {
+	d, files := newFolders(t, w)
+	theyFormat(t, files)
+	running := they(t, files)
+	fill(t, d, w, "theirs")
+	itest.KillAll(running) // not even a clean stop
+	running = we(t, d)
+	check(t, d, "theirs")
+	fill(t, d, w, "ours")
+	itest.KillAll(running)
+	they(t, files)
+	check(t, d, "ours")
 }
 
 // kafka-dump-log reads every file we write and finds as many records as were
-// written.
+// written, on each node.
 func TestKafkasDumpLogReadsEveryFileOfOurs(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "data")
-	props, addr := combined(t, data)
-	itest.Ottla(t, "", "storage", "format", "-c", props, "-t", clusterID)
-	ours := startOttla(t, props)
-	fill(t, addr, "t")
-	ours.Stop(t)
+	itest.InEachWorld(t, kafkasDumpLogReadsEveryFileOfOurs)
+}
 
-	dump := func(args ...string) string {
+func kafkasDumpLogReadsEveryFileOfOurs(t *testing.T, w itest.World) {
+	d, _ := newFolders(t, w)
+	running := we(t, d)
+	fill(t, d, w, "t")
+	itest.StopAll(t, running)
+
+	left := map[string]bool{} // the files of a kind that the tool knows
+	for _, kind := range []string{".log", ".index", ".timeindex", ".snapshot", ".txnindex", ".checkpoint"} {
+		for _, file := range files(t, d.Data, "*"+kind) {
+			left[file] = true
+		}
+	}
+	// dump reads the files of all nodes whose path below the folder of a node
+	// matches one of the patterns.
+	dump := func(patterns []string, flags ...string) string {
 		t.Helper()
-		out := itest.MustKafkaTool(t, "", "kafka-dump-log", args...)
+		var list []string
+		for _, folder := range d.Folders() {
+			for _, pattern := range patterns {
+				list = append(list, files(t, folder, pattern)...)
+			}
+		}
+		if len(list) == 0 {
+			t.Fatalf("no file is named %v", patterns)
+		}
+		for _, file := range list {
+			delete(left, file)
+		}
+		out := itest.MustKafkaTool(t, "", "kafka-dump-log", append([]string{"--files", strings.Join(list, ",")}, flags...)...)
 		for _, bad := range []string{"Exception", "Mismatch", "isvalid: false", "corrupt", "Could not"} {
 			if strings.Contains(out, bad) {
-				t.Errorf("dump-log %v: %s in\n%.3000s", args, bad, out)
+				t.Errorf("dump-log of %v: %s in\n%.3000s", patterns, bad, out)
 			}
 		}
 		return out
 	}
-	join := func(dir, pattern string) string { return strings.Join(files(t, dir, pattern), ",") }
-	topic := filepath.Join(data, "t-0")
-	out := dump("--files", join(topic, "*.log"), "--deep-iteration", "--print-data-log")
-	if n := strings.Count(out, "payload: "); n != 1000 {
-		t.Errorf("dump-log finds %d records of 1000", n)
+	out := dump([]string{"t-*/*.log"}, "--deep-iteration", "--print-data-log")
+	if n := strings.Count(out, "payload: "); n != 1000*w.Replicas() {
+		t.Errorf("dump-log finds %d records of 1000 on %d nodes", n, w.Replicas())
 	}
-	dump("--files", join(topic, "*.index"), "--verify-index-only")
-	dump("--files", join(topic, "*.timeindex"), "--verify-index-only")
-	if snapshots := join(topic, "*.snapshot"); snapshots != "" {
-		dump("--files", snapshots)
-	}
-	meta := filepath.Join(data, "__cluster_metadata-0")
-	says(t, dump("--files", join(meta, "*.log"), "--cluster-metadata-decoder"), `REGISTER_BROKER_RECORD`, `TOPIC_RECORD`, `PARTITION_RECORD`, `LeaderChange`)
-	says(t, dump("--files", join(meta, "*.checkpoint"), "--cluster-metadata-decoder"), `SnapshotHeader`)
-	for _, dir := range files(t, data, "__consumer_offsets-*") {
-		if logs := join(dir, "*.log"); logs != "" {
-			dump("--files", logs, "--offsets-decoder")
-		}
+	dump([]string{"*/*.index", "*/*.timeindex"}, "--verify-index-only")
+	dump([]string{"*/*.snapshot"})
+	out = dump([]string{"__cluster_metadata-0/*.log"}, "--cluster-metadata-decoder")
+	says(t, out, `REGISTER_BROKER_RECORD`, `TOPIC_RECORD`, `PARTITION_RECORD`, `LeaderChange`)
+	says(t, dump([]string{"__cluster_metadata-0/*.checkpoint"}, "--cluster-metadata-decoder"), `SnapshotHeader`)
+	out = dump([]string{"__consumer_offsets-*/*.log"}, "--offsets-decoder")
+	says(t, out, `"group":"readers of t"`)
+	for file := range left {
+		t.Errorf("%s was not read", file)
 	}
 }
 
 // Our dump-log reads what Apache Kafka wrote.
 func TestOurDumpLogReadsApacheKafkasFiles(t *testing.T) {
-	data := filepath.Join(t.TempDir(), "data")
-	props, addr := combined(t, data)
-	itest.MustKafkaTool(t, "", "kafka-storage", append([]string{"format", "-c", props, "-t", clusterID}, formatFlags...)...)
-	theirs := itest.StartKafka(t, props)
-	fill(t, addr, "t")
-	theirs.Stop(t)
-	out := itest.Ottla(t, "", append([]string{"dump-log", "--json", "--print-data-log"}, files(t, filepath.Join(data, "t-0"), "*.log")...)...)
-	if n := strings.Count(out, `"value"`); n < 1000 {
-		t.Errorf("%d records of 1000", n)
+	itest.InEachWorld(t, ourDumpLogReadsApacheKafkasFiles)
+}
+
+func ourDumpLogReadsApacheKafkasFiles(t *testing.T, w itest.World) {
+	d, properties := newFolders(t, w)
+	theyFormat(t, properties)
+	running := they(t, properties)
+	fill(t, d, w, "t")
+	itest.StopAll(t, running)
+	out := itest.Ottla(t, "", append([]string{"dump-log", "--json", "--print-data-log"}, files(t, d.Data, "t-*/*.log")...)...)
+	if n := strings.Count(out, `"value"`); n < 1000*w.Replicas() {
+		t.Errorf("%d records of 1000 on %d nodes", n, w.Replicas())
 	}
 	for _, pattern := range []string{"*.log", "*.index", "*.timeindex", "*.snapshot", "*.checkpoint", "*-checkpoint", "partition.metadata", "meta.properties", "quorum-state"} {
-		for _, file := range files(t, data, pattern) {
-			if info, err := os.Stat(file); err == nil && !info.IsDir() {
-				itest.Ottla(t, "", "dump-log", file)
-			}
+		found := files(t, d.Data, pattern)
+		if len(found) == 0 {
+			t.Errorf("Kafka wrote no %s", pattern)
 		}
+		itest.Ottla(t, "", append([]string{"dump-log"}, found...)...)
 	}
 }

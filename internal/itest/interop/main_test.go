@@ -5,6 +5,7 @@ package interop
 import (
 	"encoding/csv"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -13,6 +14,9 @@ import (
 
 	"github.com/ottla/ottla/internal/itest"
 )
+
+// clusterID is that of the clusters tests format.
+const clusterID = "4L6g3nShT-eMCtK--X86sw"
 
 // lines makes n distinct lines.
 func lines(prefix string, n int) []string {
@@ -54,6 +58,11 @@ func says(t *testing.T, out string, patterns ...string) {
 	}
 }
 
+// times counts the matches of a pattern.
+func times(out, pattern string) int {
+	return len(regexp.MustCompile("(?m)"+pattern).FindAllString(out, -1))
+}
+
 // fields splits a table's line.
 func fields(line string) []string {
 	r := csv.NewReader(strings.NewReader(strings.Join(strings.Fields(line), ",")))
@@ -64,18 +73,24 @@ func fields(line string) []string {
 	return row
 }
 
-// files lists the files below a folder that match a pattern of their name.
+// files lists the files anywhere below a folder whose path ends as a pattern
+// says.
 func files(t *testing.T, dir, pattern string) []string {
 	t.Helper()
 	var all []string
-	for _, depth := range []string{"", "*", "*/*"} {
+	for _, depth := range []string{"", "*", "*/*", "*/*/*"} {
 		found, err := filepath.Glob(filepath.Join(dir, depth, pattern))
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, found...)
+		all = append(all, slices.DeleteFunc(found, isFolder)...)
 	}
 	return slices.Compact(slices.Sorted(slices.Values(all)))
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func tool(t *testing.T, d *itest.Dev, script string, args ...string) string {

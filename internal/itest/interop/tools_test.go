@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"fmt"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -9,15 +10,22 @@ import (
 	"github.com/ottla/ottla/internal/itest"
 )
 
-// Every script that people use daily, against one node. The order matters: a
-// later script looks at what an earlier one made.
+// Every script that people use daily. The order matters: a later script looks at
+// what an earlier one made.
 func TestKafkasTools(t *testing.T) {
-	d := itest.StartDev(t)
+	itest.InEachWorld(t, kafkasTools)
+}
+
+func kafkasTools(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
+	replicas := fmt.Sprint(w.Replicas())
+	// ids is a list with one node for each replica
+	ids := `[1-3](,[1-3]){` + fmt.Sprint(w.Replicas()-1) + `}`
 	kt := func(script string, args ...string) string { t.Helper(); return tool(t, d, script, args...) }
 
 	t.Run("kafka-topics", func(t *testing.T) {
-		kt("kafka-topics", "--create", "--topic", "made", "--partitions", "3", "--replication-factor", "1", "--config", "retention.ms=1000000")
-		says(t, kt("kafka-topics", "--describe", "--topic", "made"), `PartitionCount:\s*3\s+ReplicationFactor:\s*1`, `retention.ms=1000000`, `Leader:\s*1\s+Replicas:\s*1\s+Isr:\s*1`)
+		kt("kafka-topics", "--create", "--topic", "made", "--partitions", "3", "--replication-factor", replicas, "--config", "retention.ms=1000000")
+		says(t, kt("kafka-topics", "--describe", "--topic", "made"), `PartitionCount:\s*3\s+ReplicationFactor:\s*`+replicas, `retention.ms=1000000`, `Leader:\s*[1-3]\s+Replicas:\s*`+ids+`\s+Isr:\s*`+ids+`\s`)
 		kt("kafka-topics", "--alter", "--topic", "made", "--partitions", "4")
 		says(t, kt("kafka-topics", "--describe", "--topic", "made"), `PartitionCount:\s*4`)
 		kt("kafka-topics", "--create", "--topic", "gone", "--partitions", "1")
@@ -53,6 +61,7 @@ func TestKafkasTools(t *testing.T) {
 	})
 	t.Run("kafka-consumer-groups", func(t *testing.T) {
 		says(t, kt("kafka-consumer-groups", "--list"), `^console$`)
+		says(t, kt("kafka-topics", "--describe", "--topic", "__consumer_offsets"), `ReplicationFactor:\s*`+replicas, `Isr:\s*`+ids+`\s`)
 		rows := withPrefix(kt("kafka-consumer-groups", "--describe", "--group", "console"), "console ")
 		end := 0
 		for _, row := range rows {
@@ -109,18 +118,31 @@ func TestKafkasTools(t *testing.T) {
 		}
 	})
 	t.Run("kafka-metadata-quorum", func(t *testing.T) {
-		says(t, kt("kafka-metadata-quorum", "describe", "--status"), `LeaderId:\s+1`, `LeaderEpoch:\s+1`, `MaxFollowerLag:\s+0`)
-		says(t, kt("kafka-metadata-quorum", "describe", "--replication"), `^1\s+.*Leader`)
+		says(t, kt("kafka-metadata-quorum", "describe", "--status"), `LeaderId:\s+[1-3]`, `LeaderEpoch:\s+[1-9]`, `MaxFollowerLag:\s+\d+$`, `CurrentObservers:\s+\[\]`)
+		table := kt("kafka-metadata-quorum", "describe", "--replication")
+		if leaders, followers := times(table, `^[1-3]\s.*\sLeader\s*$`), times(table, `^[1-3]\s.*\sFollower\s*$`); leaders != 1 || followers != w.Nodes-1 {
+			t.Errorf("%d leaders and %d followers in:\n%s", leaders, followers, table)
+		}
 	})
 	t.Run("kafka-broker-api-versions", func(t *testing.T) {
-		says(t, kt("kafka-broker-api-versions"), `Produce\(0\): `, `Fetch\(1\): 4 to 18`, `ApiVersions\(18\): 0 to 5`)
+		out := kt("kafka-broker-api-versions")
+		says(t, out, `Produce\(0\): `, `Fetch\(1\): 4 to 18`, `ApiVersions\(18\): 0 to 5`)
+		if n := times(out, `\(id: [1-3] `); n != w.Nodes {
+			t.Errorf("%d nodes of %d answer: %s", n, w.Nodes, out)
+		}
 	})
 	t.Run("kafka-log-dirs", func(t *testing.T) {
-		data, err := filepath.Abs(d.Data)
-		if err != nil {
-			t.Fatal(err)
+		out := kt("kafka-log-dirs", "--describe", "--topic-list", "made")
+		says(t, out, `"error":null`)
+		for i, folder := range d.Folders() {
+			says(t, out, fmt.Sprintf(`"broker":%d,`, i+1), `"logDir":"`+folder)
 		}
-		says(t, kt("kafka-log-dirs", "--describe"), `"logDir":"`+data, `"partition":"made-0"`, `"error":null`)
+		if n := times(out, `"partition":"made-0"`); n != w.Replicas() {
+			t.Errorf("%d replicas of made-0: %s", n, out)
+		}
+	})
+	t.Run("kafka-leader-election", func(t *testing.T) {
+		says(t, kt("kafka-leader-election", "--election-type", "preferred", "--topic", "made", "--partition", "0"), `^Valid replica already elected for partitions made-0`)
 	})
 	t.Run("kafka-features", func(t *testing.T) {
 		says(t, kt("kafka-features", "describe"), `metadata.version\s+.*FinalizedVersionLevel: 4.4-IV2`)
@@ -155,7 +177,11 @@ var adminAnswers = map[string]string{
 // Every describe and list call of Kafka's Admin gets an answer that a user
 // interface can live with, and none hangs.
 func TestEveryDescribeAndListCallIsAnswered(t *testing.T) {
-	d := itest.StartDev(t)
+	itest.InEachWorld(t, everyDescribeAndListCallIsAnswered)
+}
+
+func everyDescribeAndListCallIsAnswered(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
 	itest.Kcat(t, text(lines("r", 100)), "-b", d.Addr, "-P", "-t", "t", "-X", "topic.acks=all")
 	itest.Kcat(t, "", "-b", d.Addr, "-G", "g", "t", "-c", "100", "-q", "-X", "auto.offset.reset=earliest")
 	out, err := itest.JavaSource(t, filepath.Join(itest.Root(), "itest/kafka/AdminCalls.java"), d.Addr, "t", "g", "1")

@@ -54,6 +54,7 @@ func (d *dynamic) directory(t *testing.T) string {
 // A controller of ours joins a quorum of ours and leaves it, by Kafka's tool
 // and by ours, asked at a controller and at a broker (KIP-853).
 func TestControllersAreAddedAndRemoved(t *testing.T) {
+	t.Parallel()
 	broker := fmt.Sprintf("127.0.0.1:%d", itest.FreePort(t))
 	first := startDynamic(t, 1, "broker,controller", "PLAINTEXT://"+broker+",", "", "--standalone")
 	second := startDynamic(t, 2, "controller", "", first.controller, "--no-initial-controllers")

@@ -21,6 +21,7 @@ import (
 
 // A corrupt batch is refused with CORRUPT_MESSAGE and leaves nothing behind.
 func TestACorruptBatchIsRefused(t *testing.T) {
+	t.Parallel()
 	d := itest.StartDev(t)
 	create(t, d.Addr, "t", 1, nil)
 	cl := client(t, d.Addr)
@@ -39,6 +40,7 @@ func TestACorruptBatchIsRefused(t *testing.T) {
 
 // What is not Kafka, or not whole, costs its own connection and nothing else.
 func TestStrangeBytesCostTheirConnectionOnly(t *testing.T) {
+	t.Parallel()
 	d := itest.StartDev(t)
 	create(t, d.Addr, "t", 1, nil)
 	frame := func(payload []byte) []byte {
@@ -143,6 +145,7 @@ func wants(t *testing.T, line string, words ...string) {
 // A start that cannot be right ends with status 1 and a line that says what to
 // do.
 func TestStartsThatCannotBeRightAreRefused(t *testing.T) {
+	t.Parallel()
 	format := func(t *testing.T, props, id string) {
 		t.Helper()
 		itest.Ottla(t, "", "storage", "format", "-c", props, "-t", id)
@@ -246,6 +249,7 @@ func edit(t *testing.T, file, from, to string) {
 // those of the other directory go on, and what was acknowledged is there after
 // space was made and the node started again.
 func TestAFullDiskStopsItsOwnReplicasOnly(t *testing.T) {
+	t.Parallel()
 	if os.Getuid() != 0 {
 		t.Fatal("this test mounts a small file system and needs root")
 	}

@@ -14,6 +14,7 @@ import (
 // A partition is moved from one broker to the two others while a producer writes:
 // nothing is lost, and the first broker keeps nothing of it.
 func TestAReassignmentMovesTheReplicas(t *testing.T) {
+	t.Parallel()
 	c := itest.StartCluster(t, 3, quick, nil)
 	admin := kadm.NewClient(client(t, c.Addrs()))
 	if _, err := admin.CreateTopic(patience(t), 1, 1, nil, "t"); err != nil {
@@ -65,8 +66,9 @@ func replicasOf(t *testing.T, admin *kadm.Client) []int32 {
 
 // What a group has committed outlives the node that coordinates it.
 func TestAGroupOutlivesItsCoordinator(t *testing.T) {
+	t.Parallel()
 	c := itest.StartCluster(t, 3, quick, nil)
-	createReplicated(t, c, "t", 1)
+	createReplicated(t, c.Addrs(), "t", 1)
 	for round := range 3 {
 		admin := kadm.NewClient(client(t, c.Addrs()))
 		want := kadm.Offsets{}
@@ -78,7 +80,7 @@ func TestAGroupOutlivesItsCoordinator(t *testing.T) {
 		if at.Err != nil {
 			t.Fatal(at.Err)
 		}
-		allInSync(t, c, "__consumer_offsets")
+		allInSync(t, c.Addrs(), "__consumer_offsets")
 		victim := c.Nodes[at.NodeID-1]
 		victim.Kill()
 		var got kadm.OffsetResponses

@@ -14,7 +14,11 @@ import (
 // The main job on real input: 10,000 distinct lines in, the same out, in order
 // for each partition.
 func TestTenThousandLinesInAndOut(t *testing.T) {
-	d := itest.StartDev(t)
+	itest.InEachWorld(t, tenThousandLinesInAndOut)
+}
+
+func tenThousandLinesInAndOut(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
 	want := numbered("line", 10_000)
 	input := strings.Join(want, "\n") + "\n"
 
@@ -54,9 +58,13 @@ func inOrder(t *testing.T, got, want []string) {
 }
 
 // Two members of a group share the partitions, commit, and go on where they
-// were after the node was started again.
+// were after all nodes were started again.
 func TestAGroupOfTwoSharesCommitsAndResumes(t *testing.T) {
-	d := itest.StartDev(t)
+	itest.InEachWorld(t, aGroupOfTwoSharesCommitsAndResumes)
+}
+
+func aGroupOfTwoSharesCommitsAndResumes(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
 	create(t, d.Addr, "shared", 4, nil)
 	first, second := member(t, d.Addr), member(t, d.Addr)
 	// A member has its share when it reads what was written to its partitions.
@@ -134,8 +142,12 @@ func count(p *itest.Proc, prefix string) int {
 }
 
 // A stop by SIGTERM is orderly, whatever clients are doing.
-func TestSIGTERMEndsANodeCleanly(t *testing.T) {
-	d := itest.StartDev(t)
+func TestSIGTERMEndsNodesCleanly(t *testing.T) {
+	itest.InEachWorld(t, sigtermEndsNodesCleanly)
+}
+
+func sigtermEndsNodesCleanly(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
 	create(t, d.Addr, "t", 1, nil)
 	reader := itest.Start(t, "kcat -C", exec.Command("kcat", "-b", d.Addr, "-u", "-C", "-t", "t", "-o", "beginning"))
 	itest.Kcat(t, "hello\n", "-b", d.Addr, "-P", "-t", "t", "-X", "topic.acks=all")

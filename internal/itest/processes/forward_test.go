@@ -114,6 +114,7 @@ func (s *storm) each(t *testing.T, what string, holds func(before, now creation)
 // wait for a controller that hangs until their own time is over, and go on with
 // the next one while it still hangs.
 func TestB8AStormOfCreatesOutlivesAControllerThatHangs(t *testing.T) {
+	t.Parallel()
 	c := itest.StartCluster(t, 3, quick, nil)
 	hung := c.Active(t)
 	through := c.Nodes[hung.ID%len(c.Nodes)]

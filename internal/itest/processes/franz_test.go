@@ -17,7 +17,11 @@ import (
 
 // Every codec, written by an idempotent producer, comes back as it went in.
 func TestEveryCodecWithAnIdempotentProducer(t *testing.T) {
-	d := itest.StartDev(t)
+	itest.InEachWorld(t, everyCodecWithAnIdempotentProducer)
+}
+
+func everyCodecWithAnIdempotentProducer(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
 	codecs := map[string]kgo.CompressionCodec{
 		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
 		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
@@ -52,7 +56,11 @@ func TestEveryCodecWithAnIdempotentProducer(t *testing.T) {
 // A batch that is sent twice is written once, and both answers name the same
 // offset.
 func TestABatchSentTwiceIsWrittenOnce(t *testing.T) {
-	d := itest.StartDev(t)
+	itest.InEachWorld(t, aBatchSentTwiceIsWrittenOnce)
+}
+
+func aBatchSentTwiceIsWrittenOnce(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
 	create(t, d.Addr, "t", 1, nil)
 	cl := client(t, d.Addr)
 	id, err := kmsg.NewPtrInitProducerIDRequest().RequestWith(patience(t), cl)
@@ -76,7 +84,11 @@ func TestABatchSentTwiceIsWrittenOnce(t *testing.T) {
 
 // A group of franz-go members shares a topic, commits and resumes.
 func TestAGroupResumesFromItsCommit(t *testing.T) {
-	d := itest.StartDev(t)
+	itest.InEachWorld(t, aGroupResumesFromItsCommit)
+}
+
+func aGroupResumesFromItsCommit(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
 	create(t, d.Addr, "t", 3, nil)
 	write := func(prefix string) {
 		cl := client(t, d.Addr, kgo.DefaultProduceTopic("t"))
@@ -123,7 +135,11 @@ func TestAGroupResumesFromItsCommit(t *testing.T) {
 
 // Clients that want what this release does not serve learn it quickly.
 func TestWhatIsNotServedIsRefusedQuickly(t *testing.T) {
-	d := itest.StartDev(t)
+	itest.InEachWorld(t, whatIsNotServedIsRefusedQuickly)
+}
+
+func whatIsNotServedIsRefusedQuickly(t *testing.T, w itest.World) {
+	d := w.StartDev(t)
 	create(t, d.Addr, "t", 1, nil)
 	f := func(name string, use func(context.Context) error) {
 		t.Helper()
@@ -159,7 +175,8 @@ func TestWhatIsNotServedIsRefusedQuickly(t *testing.T) {
 	})
 }
 
-// produceRaw sends one batch of bytes to partition 0 and wants a certain answer.
+// produceRaw sends one batch of bytes to the leader of partition 0 and wants a
+// certain answer.
 func produceRaw(t *testing.T, cl *kgo.Client, topic string, batch []byte, want error) int64 {
 	t.Helper()
 	p := ask(t, cl, topic, 0, batch)
@@ -169,7 +186,7 @@ func produceRaw(t *testing.T, cl *kgo.Client, topic string, batch []byte, want e
 	return p.BaseOffset
 }
 
-// produceTo sends one batch of bytes and gives the answer's error.
+// produceTo sends one batch of bytes to its leader and gives the answer's error.
 func produceTo(t *testing.T, cl *kgo.Client, topic string, partition int32, batch []byte) error {
 	t.Helper()
 	return kerr.ErrorForCode(ask(t, cl, topic, partition, batch).ErrorCode)
@@ -180,26 +197,27 @@ func ask(t *testing.T, cl *kgo.Client, topic string, partition int32, batch []by
 	req := kmsg.NewPtrProduceRequest()
 	req.Version, req.Acks, req.TimeoutMillis = 9, -1, 10_000
 	rt := kmsg.NewProduceRequestTopic()
-	rt.Topic, rt.TopicID = topic, topicID(t, cl, topic)
+	known := described(t, cl, topic)
+	rt.Topic, rt.TopicID = topic, known.ID // newer versions name a topic by its id
 	rp := kmsg.NewProduceRequestTopicPartition()
 	rp.Partition, rp.Records = partition, batch
 	rt.Partitions = append(rt.Partitions, rp)
 	req.Topics = append(req.Topics, rt)
-	got, err := cl.Broker(1).Request(patience(t), req)
+	got, err := cl.Broker(int(known.Partitions[partition].Leader)).Request(patience(t), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return got.(*kmsg.ProduceResponse).Topics[0].Partitions[0]
 }
 
-// topicID asks for a topic's id, by which newer versions of Produce name it.
-func topicID(t *testing.T, cl *kgo.Client, topic string) kadm.TopicID {
+// described is what metadata tells of a topic.
+func described(t *testing.T, cl *kgo.Client, topic string) kadm.TopicDetail {
 	t.Helper()
 	topics, err := kadm.NewClient(cl).ListTopics(patience(t), topic)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topics[topic].ID
+	return topics[topic]
 }
 
 func message(m *string) string {

@@ -25,8 +25,9 @@ import (
 // The clients' own time limits are short: a paused node keeps its connections
 // open, and a client waits for answers until it gives up.
 func TestAGroupOfTwoOutlivesTheLossOfItsCoordinator(t *testing.T) {
+	t.Parallel()
 	c := itest.StartCluster(t, 3, quick, nil)
-	createReplicated(t, c, "t", 4)
+	createReplicated(t, c.Addrs(), "t", 4)
 	load := startTrickle(t, c.Addrs(), "t")
 	groups := []*audited{kgoPair(t, c), kcatPair(t, c)}
 	faults := []struct {
@@ -38,8 +39,8 @@ func TestAGroupOfTwoOutlivesTheLossOfItsCoordinator(t *testing.T) {
 		{"stop", func(n *itest.Node) { n.Stop(t) }, func(n *itest.Node) { n.Again(t); n.AwaitReady(t) }},
 	}
 	for i, f := range faults {
-		allInSync(t, c, "t")
-		allInSync(t, c, "__consumer_offsets")
+		allInSync(t, c.Addrs(), "t")
+		allInSync(t, c.Addrs(), "__consumer_offsets")
 		var before []snapshot
 		for _, g := range groups {
 			g.isStable(t)
@@ -68,14 +69,15 @@ func TestAGroupOfTwoOutlivesTheLossOfItsCoordinator(t *testing.T) {
 // read it is dead, before anybody else is elected: nobody wrote tombstones. The
 // group begins the new topic where it begins, and not where it left the old one.
 func TestOffsetsDoNotOutliveATopicThatIsMadeAgain(t *testing.T) {
+	t.Parallel()
 	c := itest.StartCluster(t, 3, quick, nil)
-	createReplicated(t, c, "t", 1)
+	createReplicated(t, c.Addrs(), "t", 1)
 	at := kadm.Offsets{}
 	at.AddOffset("t", 0, 1000, -1)
 	if err := kadm.NewClient(client(t, c.Addrs())).CommitAllOffsets(patience(t), "g", at); err != nil {
 		t.Fatal(err)
 	}
-	allInSync(t, c, "__consumer_offsets")
+	allInSync(t, c.Addrs(), "__consumer_offsets")
 	victim := c.Nodes[coordinatorOf(t, c, "g")-1]
 	addrs := strings.Join(addrsBut(c, victim), ",")
 	admin := kadm.NewClient(client(t, addrs))

@@ -1,6 +1,7 @@
 package processes
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"strings"
@@ -11,6 +12,10 @@ import (
 
 // The list of tests of franz-go's own suite that must pass.
 func TestFranzGosOwnSuite(t *testing.T) {
+	itest.InEachWorld(t, franzGosOwnSuite)
+}
+
+func franzGosOwnSuite(t *testing.T, w itest.World) {
 	raw, err := os.ReadFile("testdata/kgo-suite.txt")
 	if err != nil {
 		t.Fatal(err)
@@ -21,10 +26,10 @@ func TestFranzGosOwnSuite(t *testing.T) {
 			names = append(names, line)
 		}
 	}
-	d := itest.StartDev(t)
+	d := w.StartDev(t)
 	run := exec.Command("go", "test", "-count=1", "-v", "-timeout", "10m", "-run", "^("+strings.Join(names, "|")+")$", "github.com/twmb/franz-go/pkg/kgo")
 	run.Dir = itest.Root()
-	run.Env = append(os.Environ(), "KGO_SEEDS="+d.Addr, "KGO_TEST_RF=1", "KGO_TEST_RECORDS=20000", "KGO_TEST_MAX_TOPIC_PARTS=3")
+	run.Env = append(os.Environ(), "KGO_SEEDS="+d.Addr, fmt.Sprintf("KGO_TEST_RF=%d", w.Replicas()), "KGO_TEST_RECORDS=20000", "KGO_TEST_MAX_TOPIC_PARTS=3")
 	out, err := itest.Run("", run)
 	if err != nil {
 		t.Errorf("%v\n%s", err, failures(out))

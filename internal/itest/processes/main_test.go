@@ -35,14 +35,14 @@ func client(t testing.TB, addr string, opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// create makes a topic.
+// create makes a topic with as many replicas as are usual there.
 func create(t testing.TB, addr, topic string, partitions int32, configs map[string]string) {
 	t.Helper()
 	values := map[string]*string{}
 	for k, v := range configs {
 		values[k] = &v
 	}
-	if _, err := kadm.NewClient(client(t, addr)).CreateTopic(patience(t), partitions, 1, values, topic); err != nil {
+	if _, err := kadm.NewClient(client(t, addr)).CreateTopic(patience(t), partitions, -1, values, topic); err != nil {
 		t.Fatalf("create %s: %v", topic, err)
 	}
 }

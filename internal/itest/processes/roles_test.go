@@ -56,6 +56,7 @@ group.initial.rebalance.delay.ms=0
 // A broker and a controller in processes of their own do what a combined node
 // does: what changes metadata travels to the controller.
 func TestABrokerAndAControllerApart(t *testing.T) {
+	t.Parallel()
 	a := startApart(t, "")
 	create(t, a.addr, "t", 3, map[string]string{"retention.ms": "100000"})
 	want := numbered("apart", 500)
@@ -94,6 +95,7 @@ func TestABrokerAndAControllerApart(t *testing.T) {
 
 // Snapshots are written, old log goes, and a node starts from them.
 func TestANodeStartsFromItsMetadataSnapshot(t *testing.T) {
+	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
 	props, addr := serverProperties(t, data, "metadata.log.max.record.bytes.between.snapshots=2000\nmetadata.max.idle.interval.ms=100")
 	itest.Ottla(t, "", "storage", "format", "-c", props, "-t", clusterID)
