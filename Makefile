@@ -45,10 +45,10 @@ fuzz:
 	./scripts/fuzz.sh 180
 
 processes: deps build
-	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -count=1 -timeout 20m ./internal/itest/processes/...
+	./scripts/itest.sh ./internal/itest/processes/... -parallel 4 -timeout 20m
 
 interop: deps build
-	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -count=1 -timeout 30m ./internal/itest/interop/...
+	./scripts/itest.sh ./internal/itest/interop/... -parallel 2 -timeout 30m
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v /internal/itest/)

@@ -16,7 +16,7 @@ import (
 
 // Stuck is how long a test waits for something that normally takes
 // milliseconds. Reaching it means that the thing will never happen.
-const Stuck = 60 * time.Second
+const Stuck = 2 * time.Minute
 
 // Proc is one running process and what it has printed.
 type Proc struct {
