@@ -33,6 +33,25 @@ type devFlags struct {
 	listen    string
 	advertise string
 	metrics   string
+
+	// held are the controllers' sockets, in the order of the nodes, where dev has
+	// chosen their ports.
+	held []net.Listener
+}
+
+// sockets are those that are open for the i-th node, by listener.
+func (f *devFlags) sockets(i int) map[string]net.Listener {
+	if f.held == nil {
+		return nil
+	}
+	return map[string]net.Listener{"CONTROLLER": f.held[i]}
+}
+
+func (f *devFlags) closeHeld() {
+	for _, s := range f.held {
+		_ = s.Close() // a node that ran has closed it
+	}
+	f.held = nil
 }
 
 // newDevCmd is "ottla dev": a node for one machine, without any preparation.
@@ -83,6 +102,7 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 	if err := f.countDisks(cmd.Flags().Changed("disks")); err != nil {
 		return err
 	}
+	defer f.closeHeld()
 	settings, warnings, err := f.settings()
 	if err != nil {
 		return err
@@ -91,8 +111,8 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	for _, c := range settings {
-		if err := portsAreFree(c); err != nil {
+	for i, c := range settings {
+		if err := portsAreFree(c, f.sockets(i)); err != nil {
 			return err
 		}
 	}
@@ -132,8 +152,8 @@ func (f *devFlags) settings() (all []*config.Config, warnings []config.Warning, 
 
 func (f *devFlags) options(settings []*config.Config, disk vfs.FS, log *slog.Logger) []node.Options {
 	var all []node.Options
-	for _, c := range settings {
-		opt := node.Options{Config: c, FS: disk, Log: log, Version: buildVersion()}
+	for i, c := range settings {
+		opt := node.Options{Config: c, FS: disk, Log: log, Version: buildVersion(), Sockets: f.sockets(i)}
 		if len(settings) > 1 {
 			opt.Log = log.With("node", int32(c.Node().ID))
 		}

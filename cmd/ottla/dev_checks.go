@@ -118,9 +118,12 @@ func formattedDisks(data string) ([]int, error) {
 }
 
 // portsAreFree tells early what the node would find out after its folder is
-// formatted.
-func portsAreFree(c *config.Config) error {
+// formatted. Sockets that are open already are held for it.
+func portsAreFree(c *config.Config, open map[string]net.Listener) error {
 	for _, l := range c.Node().Listeners {
+		if open[l.Name] != nil {
+			continue
+		}
 		if err := isFree(l.Address()); err != nil {
 			return fmt.Errorf("listener %s: %w", l, err)
 		}

@@ -80,7 +80,8 @@ func (f *devFlags) clientPort(i int) int {
 	return f.port + 2*i
 }
 
-// controllerPorts are the ones beside the clients' ports, or free ones.
+// controllerPorts are the ones beside the clients' ports, or free ones. Those
+// are held until the nodes take them, so that nobody else does meanwhile.
 func (f *devFlags) controllerPorts() ([]int, error) {
 	highest := 65536 - 2*f.nodes
 	if f.port < 0 || f.port > highest {
@@ -96,7 +97,7 @@ func (f *devFlags) controllerPorts() ([]int, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find a free port: %w", err)
 		}
-		defer free.Close() // held until all are found, so that they differ
+		f.held = append(f.held, free)
 		ports = append(ports, free.Addr().(*net.TCPAddr).Port)
 	}
 	return ports, nil

@@ -107,6 +107,7 @@ func TestDevKeepsItsNodes(t *testing.T) {
 		t.Helper()
 		data := filepath.Join(t.TempDir(), "data")
 		d := devFlags{data: data, disks: 1, nodes: int(first[0] - '0'), listen: "127.0.0.1"}
+		defer d.closeHeld()
 		settings, _, err := d.settings()
 		if err != nil {
 			t.Fatal(err)

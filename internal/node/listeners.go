@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
 
@@ -16,10 +17,15 @@ type listeners struct {
 	bound map[string]net.Listener // by listener name
 }
 
-// bindListeners opens the sockets of all listeners; nothing is accepted yet.
-func bindListeners(self *config.Node) (*listeners, error) {
+// bindListeners opens the sockets of all listeners that are not open yet;
+// nothing is accepted.
+func bindListeners(self *config.Node, open map[string]net.Listener) (*listeners, error) {
 	l := &listeners{self: self, bound: map[string]net.Listener{}}
+	maps.Copy(l.bound, open)
 	for _, at := range self.Listeners {
+		if l.bound[at.Name] != nil {
+			continue
+		}
 		ln, err := net.Listen("tcp", at.Address())
 		if err != nil {
 			l.close()

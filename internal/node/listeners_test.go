@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"net"
 	"strconv"
 	"strings"
@@ -22,7 +23,7 @@ func listenersOf(t *testing.T, text string) *config.Node {
 // "port is the port of a listener, which the system has chosen where the
 // settings say 0", and the host is this machine's name where they leave it open.
 func TestAdvertisedEndpoints(t *testing.T) {
-	l, err := bindListeners(listenersOf(t, "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://:0\nadvertised.listeners=PLAINTEXT://elsewhere:1234\n"))
+	l, err := bindListeners(listenersOf(t, "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://:0\nadvertised.listeners=PLAINTEXT://elsewhere:1234\n"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +49,7 @@ func TestAPortInUseFreesTheOthers(t *testing.T) {
 	}
 	defer used.Close()
 	free := freeAddr(t)
-	_, err = bindListeners(listenersOf(t, "listeners=PLAINTEXT://"+free+",CONTROLLER://"+used.Addr().String()+"\n"))
+	_, err = bindListeners(listenersOf(t, "listeners=PLAINTEXT://"+free+",CONTROLLER://"+used.Addr().String()+"\n"), nil)
 	if err == nil || !strings.Contains(err.Error(), used.Addr().String()) {
 		t.Fatalf("bound a port in use: %v", err)
 	}
@@ -57,4 +58,23 @@ func TestAPortInUseFreesTheOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	again.Close()
+}
+
+// "that are not open yet": a socket that was handed over is used and closed.
+func TestAnOpenSocketIsTakenOver(t *testing.T) {
+	open, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := bindListeners(listenersOf(t, "listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://"+open.Addr().String()+"\n"), map[string]net.Listener{"CONTROLLER": open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := l.addresses()["CONTROLLER"]; got != open.Addr().String() {
+		t.Errorf("listens at %s, not %s", got, open.Addr())
+	}
+	l.close()
+	if _, err := open.Accept(); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("not closed: %v", err)
+	}
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -11,8 +12,9 @@ import (
 // stops undo that. A part that a role does not need is nil.
 type node struct {
 	*env
-	ready func(Addresses)
-	stops stops
+	ready   func(Addresses)
+	sockets map[string]net.Listener // open already
+	stops   stops
 
 	files      fileShares
 	listeners  *listeners
@@ -35,7 +37,7 @@ const stopGrace = 5 * time.Second
 // that the node could not start or could not go on; its text says what to do
 // about it.
 func Run(ctx context.Context, opt Options) error {
-	n := &node{env: newEnv(opt), ready: opt.Ready, departure: departure{epoch: kafka.NoBrokerEpoch}}
+	n := &node{env: newEnv(opt), ready: opt.Ready, sockets: opt.Sockets, departure: departure{epoch: kafka.NoBrokerEpoch}}
 	defer n.stops.run()
 	defer n.watched.at(stopping)
 	if err := n.start(ctx); err != nil {
@@ -73,7 +75,7 @@ func (n *node) start(ctx context.Context) error {
 }
 
 func (n *node) listen(context.Context) (err error) {
-	if n.listeners, err = bindListeners(n.self); err != nil {
+	if n.listeners, err = bindListeners(n.self, n.sockets); err != nil {
 		return err
 	}
 	n.stops.add(n.listeners.close)

@@ -5,6 +5,7 @@ package node
 
 import (
 	"log/slog"
+	"net"
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/vfs"
@@ -16,6 +17,9 @@ type Options struct {
 	// FS is the disk; nil is the operating system's.
 	FS  vfs.FS
 	Log *slog.Logger
+	// Sockets are open already, by the names of their listeners: for who must know
+	// a port that the system chooses before the node runs. The node closes them.
+	Sockets map[string]net.Listener
 	// Ready is called once, when clients are served.
 	Ready func(Addresses)
 	// Version is what the node calls itself towards peers.
