@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit simulation mutants fuzz processes interop bench soak deps lint clean
+.PHONY: build check test quick unit simulation scenes mutants fuzz processes interop bench soak deps lint clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -30,6 +30,11 @@ unit:
 # The quorum in virtual time: 1000 seeds, and a sample of planted bugs that it has to find.
 simulation:
 	$(GO) test -v -count=1 -timeout 15m ./internal/sim -seeds 1000
+
+# The scenes of docs/kip-996.md: how many epochs each costs, over this many seeds of each.
+SEEDS ?= 1000
+scenes:
+	$(GO) test -v -count=1 -timeout 120m -run 'Scenes|P4|P9|P10' ./internal/sim -scenes $(SEEDS)
 
 # All planted bugs. With STATEMENT=P4, only the one of that statement of docs/kip-996.md; with
 # STATEMENT=all those of every statement.

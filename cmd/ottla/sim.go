@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ type simFlags struct {
 	seed  uint64
 	count int
 	trace bool
+	scene string
 }
 
 // newSimCmd is for those who work on the quorum: it plays seeds of the
@@ -28,7 +30,8 @@ func newSimCmd() *cobra.Command {
 network and disks that fail as the seed has drawn it. The rules of the quorum
 are checked after every event. One seed is always one story, told by its hash.`,
 		Example: `  ottla sim --seed 46 --trace
-  ottla sim --seed 0 --count 1000`,
+  ottla sim --seed 0 --count 1000
+  ottla sim --scene P4-example --seed 17 --trace`,
 		Args:   cobra.NoArgs,
 		Hidden: true,
 		RunE:   func(cmd *cobra.Command, _ []string) error { return f.run(cmd.OutOrStdout()) },
@@ -36,6 +39,7 @@ are checked after every event. One seed is always one story, told by its hash.`,
 	flags := cmd.Flags()
 	flags.Uint64Var(&f.seed, "seed", 0, "the seed, or the first one")
 	flags.IntVar(&f.count, "count", 1, "how many seeds")
+	flags.StringVar(&f.scene, "scene", "", "play a scene of docs/kip-996.md instead of chance; ? lists them")
 	flags.BoolVar(&f.trace, "trace", false, "print everything that happens, a line each: simulated seconds, then what")
 	return cmd
 }
@@ -45,10 +49,14 @@ func (f *simFlags) run(out io.Writer) error {
 	if f.trace {
 		story = out
 	}
+	play, err := f.player(story)
+	if err != nil {
+		return err
+	}
 	failed := 0
 	for i := range f.count {
 		began := time.Now()
-		r := sim.Run(f.seed+uint64(i), story)
+		r := play(f.seed + uint64(i))
 		if r.Failure != nil {
 			failed++
 		}
@@ -60,6 +68,21 @@ func (f *simFlags) run(out io.Writer) error {
 		return fmt.Errorf("%d of %d seeds break a rule", failed, f.count)
 	}
 	return nil
+}
+
+// player is what plays a seed: the simulator's own plan, or a scene.
+func (f *simFlags) player(story io.Writer) (func(seed uint64) sim.Result, error) {
+	if f.scene == "" {
+		return func(seed uint64) sim.Result { return sim.Run(seed, story) }, nil
+	}
+	var names []string
+	for _, sc := range sim.Scenes() {
+		if sc.Name == f.scene {
+			return func(seed uint64) sim.Result { return sim.PlayScene(sc, seed, story).Result }, nil
+		}
+		names = append(names, sc.Name)
+	}
+	return nil, fmt.Errorf("no scene %q; there are %s", f.scene, strings.Join(names, ", "))
 }
 
 // printResult is one run as a paragraph: the plan, what came of it, and what

@@ -136,6 +136,9 @@ func (w *World) cut(from, to *node, until kafka.Instant) {
 
 // scheduleReturn lets a process that is gone come back.
 func (w *World) scheduleReturn(n *node) {
+	if w.stage != nil {
+		return // the script says when
+	}
 	d := 20*time.Millisecond + w.upTo(pick(w.rng, 200*time.Millisecond, 5*time.Second))
 	life := n.life
 	w.later(d, func() {

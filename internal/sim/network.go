@@ -55,6 +55,10 @@ func (w *World) arrive(c *conn, m raft.Message) {
 	to.lastAsked++
 	to.asked[to.lastAsked] = inbound{c, m.Call, m.Body}
 	w.message(to, "hears", c.asker, m.Body)
+	if r, asks := m.Body.(raft.VoteRequest); asks && r.PreVote && (to.old || c.asker.old) {
+		w.unsupported(c, m.Call)
+		return
+	}
 	if r, asks := m.Body.(raft.VersionsRequest); asks { // this is not for the core
 		in := to.asked[to.lastAsked]
 		delete(to.asked, to.lastAsked)
@@ -69,12 +73,34 @@ func (w *World) answer(n *node, in inbound, body raft.Body, brings batches) {
 	c := in.conn
 	w.message(n, "->", c.asker, body)
 	w.carry(c, 1, func() {
+		if late := w.lateness(n, body); late > 0 {
+			c.last[1] = max(c.last[1], w.now.Add(late)) // what follows waits behind it
+			w.deliver(c.last[1], c.asker, func() { w.answered(c, in, n, body, brings) })
+			return
+		}
+		w.answered(c, in, n, body, brings)
+	})
+}
+
+// answered hands an answer to the asker, if that process is still there.
+func (w *World) answered(c *conn, in inbound, n *node, body raft.Body, brings batches) {
+	if c.closed || !c.asker.up || c.asker.life != c.askerLife {
+		return
+	}
+	c.answered(in.call)
+	w.message(c.asker, "hears", n, body)
+	c.asker.stepWith(raft.Answered{Call: in.call, Body: body}, brings)
+}
+
+// unsupported tells the asker that one of the two does not know this request.
+func (w *World) unsupported(c *conn, call raft.Call) {
+	w.carry(c, 1, func() {
 		if !c.asker.up || c.asker.life != c.askerLife {
 			return
 		}
-		c.answered(in.call)
-		w.message(c.asker, "hears", n, body)
-		c.asker.stepWith(raft.Answered{Call: in.call, Body: body}, brings)
+		c.answered(call)
+		w.note("%d hears that %d does not know this version", c.asker.id, c.server.id)
+		c.asker.step(raft.Unanswered{Call: call, Code: kerr.UnsupportedVersion})
 	})
 }
 
@@ -135,7 +161,7 @@ func (w *World) deliver(at kafka.Instant, to *node, run func()) {
 }
 
 func (w *World) delay() time.Duration {
-	d := 100*time.Microsecond + time.Duration(w.rng.Int64N(int64(time.Millisecond)))
+	d := 100*time.Microsecond + time.Duration(w.rng.Int64N(int64(time.Millisecond+w.plan.Far)))
 	if w.plan.Active[Late] && w.chaos {
 		w.faults[Late]++
 		d += time.Duration(w.rng.ExpFloat64() * float64(w.plan.Delay))

@@ -18,6 +18,7 @@ type node struct {
 	disk   disk
 	writer writer
 
+	old    bool // knows Vote up to version 1 only (KIP-996)
 	up     bool
 	broken bool // a sync failed: it only refuses
 	life   int  // counts starts

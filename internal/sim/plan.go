@@ -22,6 +22,7 @@ type Plan struct {
 	FaultEvery   time.Duration // mean between two faults of links and nodes
 	ProposeEvery time.Duration // mean between two proposals
 	TidyEvery    time.Duration // mean between two snapshots
+	Far          time.Duration // what a message takes at most, besides its millisecond
 	Delay        time.Duration // mean of what a Late message waits besides its millisecond
 	Lost, Resent int           // of a thousand messages
 	Repeated     int           // of a thousand messages

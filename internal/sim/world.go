@@ -29,7 +29,8 @@ type World struct {
 	faults  Faults
 	changes Changes
 
-	chaos    bool // faults come
+	chaos    bool   // faults come
+	stage    *Stage // when a scene is played, else nil
 	healed   *healing
 	happened int
 	tick     kafka.Instant // milliseconds
@@ -73,8 +74,12 @@ func RunPlan(p Plan, to io.Writer) Result {
 	if w.failure != nil {
 		w.note("FAILED %v", w.failure)
 	}
+	return w.result()
+}
+
+func (w *World) result() Result {
 	return Result{
-		Plan: p, Hash: w.story.hash(), Simulated: time.Duration(w.now), Events: w.happened, Checks: w.check.count,
+		Plan: w.plan, Hash: w.story.hash(), Simulated: time.Duration(w.now), Events: w.happened, Checks: w.check.count,
 		Epochs: len(w.check.led), Acked: len(w.work.acked), Faults: w.faults, Changes: w.changes, Failure: w.failure,
 	}
 }

@@ -65,6 +65,12 @@ func (k *calls) troubled(to kafka.NodeID, now kafka.Instant) bool {
 	return now < x.backoff || x.call != 0 && !x.waiting(now)
 }
 
+// unanswered tells whether the last request to a destination had no answer.
+func (k *calls) unanswered(to kafka.NodeID) bool {
+	x := k.conn(to)
+	return x.fresh || x.call != 0
+}
+
 // readyAt is when a destination will be ready at the latest.
 func (k *calls) readyAt(to kafka.NodeID) kafka.Instant {
 	x := k.conn(to)

@@ -79,6 +79,7 @@ type Core struct {
 	hw      kafka.Offset
 	calls   calls
 	pace    pace
+	due     kafka.Instant // the deadline of the step before
 	lost    lostVotes
 	mourned kafka.Epoch // the last one whose leader was proven dead
 	longer  longerLog
@@ -129,7 +130,7 @@ func New(now kafka.Instant, cfg Config, st Stored) (*Core, Effects, error) {
 	if st.LogStart > st.LogEnd {
 		return nil, Effects{}, fmt.Errorf("log starts at %d, beyond its end %d", st.LogStart, st.LogEnd)
 	}
-	c := &Core{cfg: cfg, now: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes, mourned: kafka.NoEpoch, longer: noLongerLog}
+	c := &Core{cfg: cfg, now: now, due: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes, mourned: kafka.NoEpoch, longer: noLongerLog}
 	c.log = logState{
 		start: st.LogStart, end: st.LogEnd, written: st.LogEnd, synced: st.LogEnd,
 		epochs: epochTable{st.Epochs}, snapshots: st.Snapshots,
@@ -180,6 +181,7 @@ func leadAlone(c *Core) {
 func (c *Core) Step(now kafka.Instant, ev Event) Effects {
 	c.out.reset()
 	c.now = max(c.now, now)
+	c.pace.excuse(c.now.Sub(c.due))
 	if c.dead {
 		refuseAll(c, ev)
 	} else {
@@ -244,6 +246,7 @@ func (c *Core) settle() {
 	}
 	c.out.Commit = min(c.hw, c.log.written)
 	c.out.Deadline = max(c.role.next(c), c.now+1)
+	c.due = c.out.Deadline
 	invariant.Check(c.log.synced <= c.log.written && c.log.written <= c.log.end,
 		"synced %d, written %d, end %d", c.log.synced, c.log.written, c.log.end)
 	invariant.Check(c.hw <= c.log.end, "high watermark %d past the end %d", c.hw, c.log.end)

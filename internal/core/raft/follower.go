@@ -75,6 +75,10 @@ func (f *follower) turn(c *Core) {
 	}
 }
 
+// fetch asks for more. The first fetch, and the one after a fetch that went
+// unanswered, are not to be parked: a leader that stood still for 1.5 s would
+// park them for half a second more when it goes on, and we would give it up
+// meanwhile (B2).
 func (f *follower) fetch(c *Core, at Endpoint) {
 	if d := f.download; d != nil {
 		sendFetch(c, f.id, at, c.cfg.Timing.Request, 0, SnapshotRequest{
@@ -82,7 +86,11 @@ func (f *follower) fetch(c *Core, at Endpoint) {
 		})
 		return
 	}
-	sendFetch(c, f.id, at, c.cfg.Timing.fetchLimit(), promised(c), fetchRequest(c))
+	r := fetchRequest(c)
+	if !f.fetched || c.calls.unanswered(f.id) {
+		r.MaxWait = 0
+	}
+	sendFetch(c, f.id, at, c.cfg.Timing.fetchLimit(), promised(c), r)
 }
 
 func (f *follower) next(c *Core) kafka.Instant {

@@ -21,6 +21,7 @@ import (
 //	set ID f=DURATION   restarts it with another fetch timeout
 //	twice A->B KIND     the oldest such message arrives two times
 //	who [ID]            epoch and leader of each node, and who leads
+//	still DURATION      time goes by and nobody acts
 //	leads               who leads, and what of its log is committed
 //	role ID             a node's role, epoch and log
 func (w *world) links(a args) (known bool, err error) {
@@ -43,6 +44,10 @@ func (w *world) links(a args) (known bool, err error) {
 			w.handOver(e)
 			w.handOver(e)
 		}
+		return true, err
+	case "still":
+		d, err := time.ParseDuration(a.words[1])
+		w.now = w.now.Add(d)
 		return true, err
 	case "role":
 		m := w.node(a.id(1))

@@ -54,6 +54,15 @@ func (p *pace) synced(now kafka.Instant, seq Seq) {
 	}
 }
 
+// excuse takes time during which this process did not run off the time that a
+// write has taken: that it stood still is no fault of its disk. late is by how
+// much a deadline was missed.
+func (p *pace) excuse(late time.Duration) {
+	if p.syncing != 0 && late > 0 {
+		p.since = p.since.Add(late)
+	}
+}
+
 func (p *pace) saw(d time.Duration) { p.slowest = max(p.slowest, d) }
 
 // step is d of B4: four times the slowest round trip and sync seen, within
