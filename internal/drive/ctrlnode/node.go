@@ -162,6 +162,7 @@ func (n *Node) Stop() {
 	n.stopped = true
 	n.endDuties()
 	n.runner.Renounce(kerr.Errorf(kerr.NotController, "this controller is stopping"))
+	n.runner.Wait()
 }
 
 // endDuties is called with mu held.

@@ -7,10 +7,14 @@
 // appended and is still on its way. So they may follow each other without
 // waiting; each reply waits until its records are committed and applied.
 // Losing leadership drops the speculative state, which is one assignment.
+//
+// What is decided while the log takes a batch goes into the next one: a storm of
+// small decisions costs few appends, and a lone one waits for nobody.
 package statelog
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -55,7 +59,8 @@ type Change[R any] struct {
 	Records []R
 	Atomic  bool
 	// Then changes what the subject keeps beside its state. It is called before
-	// the next decision and only when all records were appended; nil is nothing.
+	// the next decision and only when all records were appended, and those before
+	// them, which the log is waited for; nil is nothing.
 	Then func()
 }
 
@@ -69,20 +74,30 @@ type Runner[S, R any] struct {
 	log     Log
 
 	mu sync.Mutex
+	// moved tells that the log has answered, that settling ended, or that
+	// leadership did.
+	moved sync.Cond
 	// epoch is the one we lead in, or NoEpoch. Everything below means something
 	// only while it is set.
 	epoch   kafka.Epoch
+	term    uint64 // counts claims and renounces
 	state   S
-	end     kafka.Offset // one past the last record we appended, or found at the claim
+	end     kafka.Offset // where the log will end with all that was decided
 	applied kafka.Offset // everything below is committed and applied
 	parked  []parked     // ordered by end
 	lost    error        // what to answer while we do not lead
+	outbox  outbox[S]
+	// settling: a decision waits for the log because it changes something beside
+	// the state; nothing is decided meanwhile.
+	settling bool
+
+	work sync.WaitGroup // appends that nobody's request carries
 }
 
 type parked struct {
-	end   kafka.Offset
-	wrote bool // records of its own; else it waits for those it has seen
-	done  func(error)
+	begin, end kafka.Offset
+	wrote      bool // records of its own, from begin on; else it waits for those it has seen
+	done       func(error)
 }
 
 // Lost is the answer to who had records appended when leadership was lost: the
@@ -96,7 +111,9 @@ func (l *Lost) Unwrap() error { return l.Why }
 
 // New makes a runner that does not lead yet.
 func New[S, R any](subject Subject[S, R], log Log) *Runner[S, R] {
-	return &Runner[S, R]{subject: subject, log: log, epoch: kafka.NoEpoch, lost: kerr.NotController}
+	r := &Runner[S, R]{subject: subject, log: log, epoch: kafka.NoEpoch, lost: kerr.NotController}
+	r.moved.L = &r.mu
+	return r
 }
 
 // Claim begins to lead in epoch: state is the committed one, end the log's end.
@@ -111,35 +128,40 @@ func (r *Runner[S, R]) Claim(epoch kafka.Epoch, state S, end kafka.Offset) {
 func (r *Runner[S, R]) ClaimWith(epoch kafka.Epoch, state S, end kafka.Offset, first Decide[S, R], done func(error)) {
 	r.mu.Lock()
 	r.claim(epoch, state, end)
-	at, err := r.append(first, done)
-	r.mu.Unlock()
-	if err != nil || at == 0 {
-		done(err)
-	}
+	r.do(first, done)
 }
 
 // claim is called with mu held.
 func (r *Runner[S, R]) claim(epoch kafka.Epoch, state S, end kafka.Offset) {
+	r.term++
 	r.epoch, r.state, r.end, r.applied = epoch, r.subject.at(state, end), end, end
+	r.outbox = outbox[S]{good: r.state, goodEnd: end, handed: end}
+	r.settling = false
 }
 
 // Renounce stops to lead. Everything parked fails with why, and so does every
-// request until the next claim. For those whose records were appended why is
+// request until the next claim. For those whose records the log may have why is
 // within a Lost.
 func (r *Runner[S, R]) Renounce(why error) {
 	r.mu.Lock()
 	var none S
-	waiting := r.parked
+	waiting, handed := r.parked, r.outbox.handed
+	r.term++
 	r.epoch, r.state, r.parked, r.lost = kafka.NoEpoch, none, nil, why
+	r.outbox, r.settling = outbox[S]{}, false
+	r.moved.Broadcast()
 	r.mu.Unlock()
 	for _, p := range waiting {
-		if p.wrote {
+		if p.wrote && p.begin < handed {
 			p.done(&Lost{why})
 		} else {
 			p.done(why)
 		}
 	}
 }
+
+// Wait waits, after the last Renounce, until nothing of the runner's is running.
+func (r *Runner[S, R]) Wait() { r.work.Wait() }
 
 // Leading tells the epoch we lead in, or NoEpoch.
 func (r *Runner[S, R]) Leading() kafka.Epoch {
@@ -148,78 +170,92 @@ func (r *Runner[S, R]) Leading() kafka.Epoch {
 	return r.epoch
 }
 
-// Do decides and appends, and calls done once: with nil after the records are
-// committed and applied, or with the reason why that did not happen. A decision
+// Do decides, has the records appended, and calls done once: with nil after they
+// are committed and applied, or with the reason why that did not happen. A decision
 // without records waits for what it may have seen uncommitted. done may be
 // called before Do returns and must not block.
 func (r *Runner[S, R]) Do(decide Decide[S, R], done func(error)) {
 	r.mu.Lock()
-	at, err := r.append(decide, done)
+	for r.settling {
+		r.moved.Wait()
+	}
+	r.do(decide, done)
+}
+
+// do is called with mu held and gives it back.
+func (r *Runner[S, R]) do(decide Decide[S, R], done func(error)) {
+	waits, then, err := r.decide(decide, done)
+	var all []answer
+	switch {
+	case err != nil:
+	case then != nil:
+		all = r.settle(then)
+	case r.outbox.idle():
+		all = r.flush()
+	}
+	r.flushLater()
 	r.mu.Unlock()
-	if err != nil || at == 0 {
+	tell(all)
+	if err != nil || !waits {
 		done(err)
 	}
 }
 
-// append is called with mu held. It returns a positive offset when done was
-// parked at it, 0 when there is nothing to wait for.
-func (r *Runner[S, R]) append(decide Decide[S, R], done func(error)) (kafka.Offset, error) {
+// decide puts what is decided into the outbox and parks done, if there is
+// something to wait for. mu is held.
+func (r *Runner[S, R]) decide(decide Decide[S, R], done func(error)) (waits bool, then func(), err error) {
 	switch {
 	case r.epoch == kafka.NoEpoch:
-		return 0, r.lost
+		return false, nil, r.lost
 	case len(r.parked) >= MaxParked:
-		return 0, kerr.Errorf(kerr.RequestTimedOut, "%d requests wait for their commit already", len(r.parked))
+		return false, nil, kerr.Errorf(kerr.RequestTimedOut, "%d requests wait for their commit already", len(r.parked))
 	}
 	change, err := decide(r.state, r.end)
 	if err != nil {
-		return 0, err
+		return false, nil, err
 	}
+	begin := r.end
 	if err := r.write(change); err != nil {
-		return 0, err
+		return false, nil, err
 	}
-	if change.Then != nil {
-		change.Then()
+	if r.end > min(r.applied, r.outbox.goodEnd) {
+		r.parked = append(r.parked, parked{begin, r.end, r.end > begin, done})
+		waits = true
 	}
-	if r.end <= r.applied {
-		return 0, nil
-	}
-	r.parked = append(r.parked, parked{r.end, len(change.Records) > 0, done})
-	return r.end, nil
+	return waits, change.Then, nil
 }
 
-func (r *Runner[S, R]) write(change Change[R]) error {
-	records := change.Records
-	if change.Atomic && len(records) > MaxBatch {
-		return kerr.Errorf(kerr.PolicyViolation, "the request needs %d records, more than the %d that are written at once", len(records), MaxBatch)
-	}
-	for len(records) > 0 {
-		n := min(len(records), MaxBatch)
-		if err := r.writeBatch(records[:n]); err != nil {
-			return err
-		}
-		records = records[n:]
-	}
-	return nil
-}
-
-// writeBatch applies before it appends, so that records which do not apply
+// write puts a change into the outbox, all or nothing: records that do not apply
 // never reach the log.
-func (r *Runner[S, R]) writeBatch(records []R) error {
-	next, err := r.subject.Apply(r.state, records)
-	if err != nil {
-		return fmt.Errorf("decided records do not apply: %w", err)
+func (r *Runner[S, R]) write(change Change[R]) error {
+	if len(change.Records) == 0 {
+		return nil
 	}
-	framed := make([][]byte, len(records))
-	for i, rec := range records {
-		if framed[i], err = r.subject.Encode(nil, rec); err != nil {
-			return fmt.Errorf("encode decided record: %w", err)
+	if change.Atomic && len(change.Records) > MaxBatch {
+		return kerr.Errorf(kerr.PolicyViolation, "the request needs %d records, more than the %d that are written at once", len(change.Records), MaxBatch)
+	}
+	batches, state, end := []batch[S](nil), r.state, r.end
+	for records := range slices.Chunk(change.Records, MaxBatch) {
+		next, err := r.subject.Apply(state, records)
+		if err != nil {
+			return fmt.Errorf("decided records do not apply: %w", err)
 		}
+		b := batch[S]{framed: make([][]byte, len(records))}
+		for i, rec := range records {
+			if b.framed[i], err = r.subject.Encode(nil, rec); err != nil {
+				return fmt.Errorf("encode decided record: %w", err)
+			}
+			b.bytes += len(b.framed[i])
+		}
+		end += kafka.Offset(len(records))
+		state = r.subject.at(next, end)
+		b.after, b.end = state, end
+		batches = append(batches, b)
 	}
-	end, err := r.log.Append(r.epoch, framed)
-	if err != nil {
+	if err := r.outbox.add(batches); err != nil {
 		return err
 	}
-	r.state, r.end = r.subject.at(next, end), end
+	r.state, r.end = state, end
 	return nil
 }
 
@@ -228,17 +264,7 @@ func (r *Runner[S, R]) writeBatch(records []R) error {
 func (r *Runner[S, R]) Applied(end kafka.Offset) {
 	r.mu.Lock()
 	r.applied = max(r.applied, end)
-	n := 0
-	for n < len(r.parked) && r.parked[n].end <= end {
-		n++
-	}
-	due := r.parked[:n:n]
-	r.parked = r.parked[n:]
-	if len(r.parked) == 0 {
-		r.parked = nil
-	}
+	all := r.due()
 	r.mu.Unlock()
-	for _, p := range due {
-		p.done(nil)
-	}
+	tell(all)
 }
