@@ -27,11 +27,15 @@ func PassedConfigRoutes(self kafka.NodeID, to Forwarder) []Route {
 	}
 }
 
-// pass takes what is left of a request to the active controller.
-func (h passedConfigs) pass(c Context, req kmsg.Request, reply func(kmsg.Response)) {
+// pass takes what is left of a request to the active controller. With merge the
+// reply must be one that can be looked into.
+func (h passedConfigs) pass(c Context, req kmsg.Request, merge bool, reply func(kmsg.Response)) {
 	ctx, cancel := context.WithTimeout(c.Ctx, forwardPatience)
 	h.to.Forward(ctx, c.Conn, req, func(resp kmsg.Response, err error) {
 		cancel()
+		if err == nil && merge {
+			resp, err = opened(resp)
+		}
 		if err != nil {
 			resp = refusal(req, err)
 		}
@@ -132,7 +136,7 @@ func (h passedConfigs) incremental(c Context, req *kmsg.IncrementalAlterConfigsR
 		reply(own)
 		return
 	}
-	h.pass(c, &rest, func(resp kmsg.Response) {
+	h.pass(c, &rest, len(own.Resources) > 0, func(resp kmsg.Response) {
 		if theirs, ok := resp.(*kmsg.IncrementalAlterConfigsResponse); ok {
 			theirs.Resources = append(own.Resources, theirs.Resources...)
 		}
@@ -179,7 +183,7 @@ func (h passedConfigs) alter(c Context, req *kmsg.AlterConfigsRequest, reply fun
 		reply(own)
 		return
 	}
-	h.pass(c, &rest, func(resp kmsg.Response) {
+	h.pass(c, &rest, len(own.Resources) > 0, func(resp kmsg.Response) {
 		if theirs, ok := resp.(*kmsg.AlterConfigsResponse); ok {
 			theirs.Resources = append(own.Resources, theirs.Resources...)
 		}

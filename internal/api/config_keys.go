@@ -14,7 +14,14 @@ import (
 
 // ConfigKeys tells the controller about configuration keys from the tables of
 // package config and this node's file. It is a controller.Keys.
-type ConfigKeys struct{ Static *config.Config }
+type ConfigKeys struct {
+	topics config.LogConfig // what a topic without settings of its own has
+}
+
+// NewConfigKeys makes the keys of a node with a file.
+func NewConfigKeys(static *config.Config) ConfigKeys {
+	return ConfigKeys{topics: config.TopicDefaults(static)}
+}
 
 // Check tells why the values of a resource cannot stand together.
 func (k ConfigKeys) Check(r image.Resource, values map[string]string) error {
@@ -23,7 +30,7 @@ func (k ConfigKeys) Check(r image.Resource, values map[string]string) error {
 		if len(values) == 0 {
 			return nil
 		}
-		_, err := config.TopicDefaults(k.Static).With(values)
+		_, err := k.topics.With(values)
 		return err
 	case image.ClientMetrics:
 		return checkClientMetrics(values)

@@ -95,7 +95,7 @@ func newControlRig(t testing.TB) *controlRig {
 		Settings: &controller.Settings{
 			Node: 1, ClusterID: testCluster, SessionTimeout: time.Hour, AssignmentWait: time.Hour,
 			DefaultPartitions: 3, DefaultReplication: 1, MinInsyncReplicas: 1, DeleteTopics: true,
-			Supported: image.Replayable(), Keys: ConfigKeys{Static: static},
+			Supported: image.Replayable(), Keys: NewConfigKeys(static),
 		},
 	})
 	t.Cleanup(q.node.Stop)

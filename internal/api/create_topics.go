@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -58,6 +59,10 @@ func (h createTopics) response(req *kmsg.CreateTopicsRequest, created []controll
 		return resp
 	}
 	layers := h.layers()
+	// Most topics have nothing of their own, and the same settings then.
+	plain := sync.OnceValue(func() []kmsg.CreateTopicsResponseTopicConfig {
+		return createdConfigs(layers.DescribeTopic(nil, nil))
+	})
 	for _, t := range created {
 		if t.Err != nil {
 			resp.Topics = append(resp.Topics, refusedTopic(t.Name, t.Err))
@@ -66,7 +71,11 @@ func (h createTopics) response(req *kmsg.CreateTopicsRequest, created []controll
 		topic := kmsg.NewCreateTopicsResponseTopic()
 		topic.Topic, topic.TopicID = t.Name, t.ID
 		topic.NumPartitions, topic.ReplicationFactor = t.Partitions, t.Replication
-		topic.Configs = createdConfigs(layers.DescribeTopic(t.Configs, nil))
+		if len(t.Configs) == 0 {
+			topic.Configs = plain()
+		} else {
+			topic.Configs = createdConfigs(layers.DescribeTopic(t.Configs, nil))
+		}
 		resp.Topics = append(resp.Topics, topic)
 	}
 	return resp

@@ -125,7 +125,9 @@ func Seal(from *transport.ConnInfo, req kmsg.Request) *kmsg.EnvelopeRequest {
 	return sealed
 }
 
-// Unseal reads the controller's answer to req.
+// Unseal takes the controller's answer to req out of its envelope. Its bytes go to
+// the client as they are: it is a relayed answer, which is decoded only by who
+// wants to look into it.
 func Unseal(req kmsg.Request, answer *kmsg.EnvelopeResponse) (kmsg.Response, error) {
 	if code := kerr.Code(answer.ErrorCode); code != kerr.None {
 		return nil, code
@@ -140,7 +142,28 @@ func Unseal(req kmsg.Request, answer *kmsg.EnvelopeResponse) (kmsg.Response, err
 	}
 	resp := req.ResponseKind()
 	resp.SetVersion(req.GetVersion())
-	return resp, resp.ReadFrom(body)
+	return &relayed{resp, body}, nil
+}
+
+// relayed is an answer whose bytes are sent on as they came. The response in it
+// only tells key and version.
+type relayed struct {
+	kmsg.Response
+	body []byte
+}
+
+// AppendTo appends the bytes that came.
+func (r *relayed) AppendTo(dst []byte) []byte { return append(dst, r.body...) }
+
+// opened is an answer that can be looked into.
+func opened(resp kmsg.Response) (kmsg.Response, error) {
+	r, ok := resp.(*relayed)
+	if !ok {
+		return resp, nil
+	}
+	whole := r.RequestKind().ResponseKind()
+	whole.SetVersion(r.GetVersion())
+	return whole, whole.ReadFrom(r.body)
 }
 
 const userType = "User"

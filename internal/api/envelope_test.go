@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"testing"
 
@@ -56,9 +57,16 @@ func TestAForwardedRequestIsServedAsTheClientThatSentIt(t *testing.T) {
 	for version := int16(2); version <= 7; version++ {
 		req := createRequest(version)
 		answer := open(t, Seal(&transport.ConnInfo{Principal: "User:alice", ClientHost: "10.0.0.7"}, req))
-		resp, err := Unseal(req, answer)
+		sealed, err := Unseal(req, answer)
 		if err != nil {
 			t.Fatalf("version %d: %v", version, err)
+		}
+		resp, err := opened(sealed)
+		if err != nil {
+			t.Fatalf("version %d: %v", version, err)
+		}
+		if whole := resp.AppendTo(nil); !bytes.Equal(sealed.AppendTo(nil), whole) {
+			t.Errorf("version %d: relayed are %x, not %x", version, sealed.AppendTo(nil), whole)
 		}
 		topic := resp.(*kmsg.CreateTopicsResponse).Topics[0]
 		if topic.Topic != "t" || *topic.ErrorMessage != "User:alice from 10.0.0.7" {

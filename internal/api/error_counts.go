@@ -47,6 +47,10 @@ func (c *ErrorCounts) Each(tell func(code kerr.Code, n float64)) {
 // AddAll counts all codes that an answer holds, of the request as a whole and of
 // everything in it.
 func (c *ErrorCounts) AddAll(m kmsg.Response) {
+	m, err := opened(m)
+	if err != nil {
+		return // the client will find out
+	}
 	v := reflect.ValueOf(m).Elem()
 	c.walk(v, codesIn(v.Type()))
 }

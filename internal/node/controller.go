@@ -52,7 +52,7 @@ func controllerSettings(e *env, clusterID string, m *metadata) *controller.Setti
 		Supported:          image.Served(),
 		KRaftVersion:       m.kraftVersion,
 		Voters:             m.voters,
-		Keys:               api.ConfigKeys{Static: cfg},
+		Keys:               api.NewConfigKeys(cfg),
 	}
 }
 
