@@ -41,6 +41,10 @@ type ResourceChange struct {
 	Changes  []ConfigChange
 }
 
+func (r ResourceChange) names(key string) bool {
+	return slices.ContainsFunc(r.Changes, func(c ConfigChange) bool { return c.Key == key })
+}
+
 // ConfigsToAlter is an IncrementalAlterConfigs request, or an AlterConfigs one.
 type ConfigsToAlter struct {
 	Resources    []ResourceChange
@@ -181,13 +185,19 @@ func split(list string) []string {
 	return items
 }
 
+// checkLengths finds the first key, by name, whose value is too long.
 func checkLengths(values map[string]string) error {
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		if n := utf8.RuneCountInString(values[key]); n > maxValueLength {
-			return kerr.Errorf(kerr.InvalidConfig, "the value of key %s has %d characters, more than %d", key, n, maxValueLength)
+	first, found := "", false
+	for key, value := range values { // in any order: the least of all is told
+		if utf8.RuneCountInString(value) > maxValueLength && (!found || key < first) {
+			first, found = key, true
 		}
 	}
-	return nil
+	if !found {
+		return nil
+	}
+	return kerr.Errorf(kerr.InvalidConfig, "the value of key %s has %d characters, more than %d",
+		first, utf8.RuneCountInString(values[first]), maxValueLength)
 }
 
 // checkResource tells whether the resource may have these values, and whether
@@ -256,19 +266,21 @@ func checkElrConfig(img *image.Image, r image.Resource, stored pmap.Map[string, 
 // broker are written in any case: the record makes the broker load again what
 // the value stands for, such as a key store (KAFKA-14136).
 func (d *draft) writeConfig(r ResourceChange, stored pmap.Map[string, string], next map[string]string) {
-	named := map[string]bool{}
-	if r.Resource.Type == image.BrokerResource {
-		for _, c := range r.Changes {
-			named[c.Key] = true
+	keys := make([]string, 0, len(next)+stored.Len())
+	for key := range next { // in any order: sorted below
+		keys = append(keys, key)
+	}
+	for key := range stored.All() {
+		if _, stays := next[key]; !stays {
+			keys = append(keys, key)
 		}
 	}
-	keys := maps.Clone(next)
-	maps.Insert(keys, stored.All())
+	slices.Sort(keys)
 	minInsyncChanged := false
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
+	for _, key := range keys {
 		old, had := stored.Get(key)
 		value, has := next[key]
-		if had == has && old == value && !named[key] {
+		if had == has && old == value && !(r.Resource.Type == image.BrokerResource && r.names(key)) {
 			continue
 		}
 		if has {

@@ -75,7 +75,7 @@ type applier struct {
 }
 
 func applierOf(img *Image) *applier {
-	a := &applier{readable: newChanges(), offset: img.prov.Offset}
+	a := &applier{readable: &changes{}, offset: img.prov.Offset}
 	a.changed = a.readable
 	if img.open != nil {
 		a.changed = img.open.changed.clone()

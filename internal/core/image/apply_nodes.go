@@ -11,13 +11,13 @@ import (
 
 // nodesEdit is the nodes of an image under change.
 type nodesEdit struct {
-	brokers     *pmap.Edit[kafka.NodeID, *Broker]
-	controllers *pmap.Edit[kafka.NodeID, *Controller]
-	dirs        *pmap.Edit[kafka.DirID, kafka.NodeID]
+	brokers     pmap.Edit[kafka.NodeID, *Broker]
+	controllers pmap.Edit[kafka.NodeID, *Controller]
+	dirs        pmap.Edit[kafka.DirID, kafka.NodeID]
 }
 
 func editNodes(img *Image) nodesEdit {
-	return nodesEdit{img.brokers.Edit(), img.controllers.Edit(), img.dirs.Edit()}
+	return nodesEdit{*img.brokers.Edit(), *img.controllers.Edit(), *img.dirs.Edit()}
 }
 
 func (e *nodesEdit) done() nodeSet {
@@ -108,7 +108,7 @@ func (e *nodesEdit) set(old, b *Broker, changed *changes) error {
 		e.dirs.Set(d, b.ID)
 	}
 	e.brokers.Set(b.ID, b)
-	changed.brokers[b.ID] = struct{}{}
+	changed.brokers.add(b.ID)
 	return nil
 }
 
@@ -137,7 +137,7 @@ func (e *nodesEdit) unregister(r *metarec.UnregisterBrokerRecord, changed *chang
 	}
 	e.freeDirs(b)
 	e.brokers.Delete(b.ID)
-	changed.brokers[b.ID] = struct{}{}
+	changed.brokers.add(b.ID)
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (e *nodesEdit) registerController(r *metarec.RegisterControllerRecord, chan
 		c.Features = append(c.Features, VersionRange{f.Name, f.MinSupportedVersion, f.MaxSupportedVersion})
 	}
 	e.controllers.Set(c.ID, c)
-	changed.controllers[c.ID] = struct{}{}
+	changed.controllers.add(c.ID)
 	return nil
 }
 
@@ -208,6 +208,6 @@ func (e *nodesEdit) unregisterController(r *metarec.UnregisterControllerRecord, 
 	if !e.controllers.Delete(id) {
 		return fmt.Errorf("controller %d is not registered", id)
 	}
-	changed.controllers[id] = struct{}{}
+	changed.controllers.add(id)
 	return nil
 }

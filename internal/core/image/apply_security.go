@@ -12,14 +12,14 @@ import (
 
 // securityEdit is the security state of an image under change.
 type securityEdit struct {
-	quotas *pmap.Edit[Entity, pmap.Map[string, float64]]
-	acls   *pmap.Edit[kafka.UUID, *ACL]
-	scram  *pmap.Edit[ScramKey, *Scram]
-	tokens *pmap.Edit[string, *Token]
+	quotas pmap.Edit[Entity, pmap.Map[string, float64]]
+	acls   pmap.Edit[kafka.UUID, *ACL]
+	scram  pmap.Edit[ScramKey, *Scram]
+	tokens pmap.Edit[string, *Token]
 }
 
 func editSecurity(img *Image) securityEdit {
-	return securityEdit{img.quotas.Edit(), img.acls.Edit(), img.scram.Edit(), img.tokens.Edit()}
+	return securityEdit{*img.quotas.Edit(), *img.acls.Edit(), *img.scram.Edit(), *img.tokens.Edit()}
 }
 
 func (e *securityEdit) done() securitySet {

@@ -10,13 +10,13 @@ import (
 
 // settingsEdit is the settings of an image under change.
 type settingsEdit struct {
-	features       *pmap.Edit[string, int16]
-	configs        *pmap.Edit[Resource, pmap.Map[string, string]]
+	features       pmap.Edit[string, int16]
+	configs        pmap.Edit[Resource, pmap.Map[string, string]]
 	nextProducerID kafka.ProducerID
 }
 
 func editSettings(img *Image) settingsEdit {
-	return settingsEdit{img.features.Edit(), img.configs.Edit(), img.nextProducerID}
+	return settingsEdit{*img.features.Edit(), *img.configs.Edit(), img.nextProducerID}
 }
 
 func (e *settingsEdit) done() settingSet {
@@ -39,7 +39,7 @@ func (e *settingsEdit) setConfig(r *metarec.ConfigRecord, changed *changes) erro
 	} else {
 		e.configs.Set(resource, stored)
 	}
-	changed.configs[resource] = struct{}{}
+	changed.configs.add(resource)
 	return nil
 }
 

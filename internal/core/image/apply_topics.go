@@ -12,9 +12,9 @@ import (
 
 // topicsEdit is the topics of an image under change.
 type topicsEdit struct {
-	byID       *pmap.Edit[kafka.TopicID, *Topic]
-	byName     *pmap.Edit[string, kafka.TopicID]
-	alike      *pmap.Edit[likeness, struct{}]
+	byID       pmap.Edit[kafka.TopicID, *Topic]
+	byName     pmap.Edit[string, kafka.TopicID]
+	alike      pmap.Edit[likeness, struct{}]
 	touched    map[kafka.TopicID]*topicEdit
 	partitions int
 	hosted     hostedEdit // changes of counted, nil for none
@@ -25,12 +25,12 @@ type topicsEdit struct {
 type topicEdit struct {
 	id         kafka.TopicID
 	name       string
-	partitions *pmap.Edit[kafka.PartitionID, *Partition]
+	partitions pmap.Edit[kafka.PartitionID, *Partition]
 }
 
 func editTopics(img *Image) *topicsEdit {
 	return &topicsEdit{
-		byID: img.topics.Edit(), byName: img.names.Edit(), alike: img.alike.Edit(),
+		byID: *img.topics.Edit(), byName: *img.names.Edit(), alike: *img.alike.Edit(),
 		partitions: img.partitions, counted: img.hosted,
 	}
 }
@@ -51,7 +51,7 @@ func (e *topicsEdit) touch(t *Topic) *topicEdit {
 	if e.touched == nil {
 		e.touched = map[kafka.TopicID]*topicEdit{}
 	}
-	open := &topicEdit{t.ID, t.Name, t.Partitions.Edit()}
+	open := &topicEdit{t.ID, t.Name, *t.Partitions.Edit()}
 	e.touched[t.ID] = open
 	return open
 }
@@ -129,7 +129,7 @@ func (a *applier) addTopic(r *metarec.TopicRecord) error {
 		return fmt.Errorf("topic id %v is taken", r.TopicId)
 	}
 	a.topics.add(r.TopicId, r.Name)
-	a.changed.topics[r.TopicId] = struct{}{}
+	a.changed.topics.add(r.TopicId)
 	return nil
 }
 
@@ -139,10 +139,10 @@ func (a *applier) removeTopic(r *metarec.RemoveTopicRecord) error {
 		return fmt.Errorf("no topic has id %v", r.TopicId)
 	}
 	if resource := TopicOf(t.name); a.settings.configs.Delete(resource) {
-		a.changed.configs[resource] = struct{}{}
+		a.changed.configs.add(resource)
 	}
 	a.topics.remove(r.TopicId)
-	a.changed.topics[r.TopicId] = struct{}{}
+	a.changed.topics.add(r.TopicId)
 	return nil
 }
 
@@ -178,7 +178,7 @@ func (a *applier) changePartition(r *metarec.PartitionChangeRecord) error {
 
 func (a *applier) setPartition(t *topicEdit, id kafka.PartitionID, p *Partition) {
 	a.topics.set(t, id, p)
-	a.changed.partitions[kafka.TopicIDPartition{Topic: t.id, Partition: id}] = struct{}{}
+	a.changed.partitions.add(kafka.TopicIDPartition{Topic: t.id, Partition: id})
 }
 
 // clearElr forgets the eligible leader replicas of one topic or, without a

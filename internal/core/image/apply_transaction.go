@@ -22,7 +22,7 @@ func (a *applier) begin(r *metarec.BeginTransactionRecord) error {
 	}
 	before := a.image()
 	before.prov.Offset = a.offset - 1
-	a.changed = newChanges()
+	a.changed = &changes{}
 	a.next.open = &transaction{before: before}
 	if r.Name != nil {
 		a.next.open.name = *r.Name

@@ -35,39 +35,45 @@ func (d *Delta) Empty() bool {
 		!d.Features && !d.Quotas && !d.ProducerIDs && !d.ACLs && !d.Scram && !d.Tokens
 }
 
+// set is a set of keys that costs nothing while it is empty.
+type set[K comparable] map[K]struct{}
+
+func (s *set[K]) add(k K) {
+	if *s == nil {
+		*s = set[K]{}
+	}
+	(*s)[k] = struct{}{}
+}
+
+func (s *set[K]) addAll(o set[K]) {
+	for k := range o { // in any order: it is a set again
+		s.add(k)
+	}
+}
+
 // changes gathers what records touched.
 type changes struct {
-	topics      map[kafka.TopicID]struct{} // created or deleted
-	partitions  map[kafka.TopicIDPartition]struct{}
-	brokers     map[kafka.NodeID]struct{}
-	controllers map[kafka.NodeID]struct{}
-	configs     map[Resource]struct{}
+	topics      set[kafka.TopicID] // created or deleted
+	partitions  set[kafka.TopicIDPartition]
+	brokers     set[kafka.NodeID]
+	controllers set[kafka.NodeID]
+	configs     set[Resource]
 
 	features, quotas, producerIDs, acls, scram, tokens bool
 }
 
-func newChanges() *changes {
-	return &changes{
-		topics:      map[kafka.TopicID]struct{}{},
-		partitions:  map[kafka.TopicIDPartition]struct{}{},
-		brokers:     map[kafka.NodeID]struct{}{},
-		controllers: map[kafka.NodeID]struct{}{},
-		configs:     map[Resource]struct{}{},
-	}
-}
-
 func (c *changes) clone() *changes {
-	own := newChanges()
+	own := &changes{}
 	own.merge(c)
 	return own
 }
 
 func (c *changes) merge(o *changes) {
-	maps.Copy(c.topics, o.topics)
-	maps.Copy(c.partitions, o.partitions)
-	maps.Copy(c.brokers, o.brokers)
-	maps.Copy(c.controllers, o.controllers)
-	maps.Copy(c.configs, o.configs)
+	c.topics.addAll(o.topics)
+	c.partitions.addAll(o.partitions)
+	c.brokers.addAll(o.brokers)
+	c.controllers.addAll(o.controllers)
+	c.configs.addAll(o.configs)
 	c.features = c.features || o.features
 	c.quotas = c.quotas || o.quotas
 	c.producerIDs = c.producerIDs || o.producerIDs
@@ -111,18 +117,18 @@ func comparePartitions(a, b kafka.TopicIDPartition) int {
 // Between compares two images that may come from anywhere, for example one
 // from before and one from a snapshot: it looks at all they hold.
 func Between(before, after *Image) Delta {
-	c := newChanges()
+	c := &changes{}
 	diff(before.topics.All(), after.topics.Get, func(a, b *Topic) bool { return a == b || a.same(b) }, func(id kafka.TopicID) {
-		c.topics[id] = struct{}{}
+		c.topics.add(id)
 		c.partitionsOf(id, before, after)
 	})
 	diff(after.topics.All(), before.topics.Get, func(a, b *Topic) bool { return true }, func(id kafka.TopicID) {
-		c.topics[id] = struct{}{}
+		c.topics.add(id)
 		c.partitionsOf(id, before, after)
 	})
-	both(before.brokers, after.brokers, (*Broker).same, c.brokers)
-	both(before.controllers, after.controllers, (*Controller).same, c.controllers)
-	both(before.configs, after.configs, sameMaps[string, string], c.configs)
+	both(before.brokers, after.brokers, (*Broker).same, &c.brokers)
+	both(before.controllers, after.controllers, (*Controller).same, &c.controllers)
+	both(before.configs, after.configs, sameMaps[string, string], &c.configs)
 	c.features = !sameMaps(before.features, after.features)
 	c.quotas = !sameUnder(before.quotas, after.quotas, sameMaps[string, float64])
 	c.producerIDs = before.nextProducerID != after.nextProducerID
@@ -145,6 +151,6 @@ func (c *changes) partitionsOf(id kafka.TopicID, before, after *Image) {
 				continue
 			}
 		}
-		c.partitions[kafka.TopicIDPartition{Topic: id, Partition: n}] = struct{}{}
+		c.partitions.add(kafka.TopicIDPartition{Topic: id, Partition: n})
 	}
 }

@@ -25,11 +25,11 @@ func diff[K, V any](walk iter.Seq2[K, V], other func(K) (V, bool), same func(a, 
 }
 
 // both gathers the keys that two maps do not have in common.
-func both[K comparable, V any](a, b pmap.Map[K, V], same func(a, b V) bool, into map[K]struct{}) {
+func both[K comparable, V any](a, b pmap.Map[K, V], same func(a, b V) bool, into *set[K]) {
 	if a.Same(b) {
 		return
 	}
-	note := func(k K) { into[k] = struct{}{} }
+	note := into.add
 	diff(a.All(), b.Get, same, note)
 	diff(b.All(), a.Get, func(V, V) bool { return true }, note)
 }
