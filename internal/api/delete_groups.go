@@ -28,17 +28,17 @@ func (h deleteGroups) serve(_ Context, req *kmsg.DeleteGroupsRequest, reply func
 	})
 }
 
+// whyNotDeleted is a sentence about the group; codes that are not about it speak
+// for themselves, as in Apache Kafka.
 func whyNotDeleted(d *group.Delete) *string {
 	text := ""
 	switch d.Err {
-	case kerr.None:
-		return nil
 	case kerr.GroupIdNotFound:
 		text = fmt.Sprintf("Group %s not found.", d.Group)
 	case kerr.NonEmptyGroup:
 		text = fmt.Sprintf("Group %s has members.", d.Group)
 	default:
-		text = d.Err.String()
+		return nil
 	}
 	return &text
 }

@@ -471,6 +471,22 @@ func TestOffsetDelete(t *testing.T) {
 	}
 	req.Group = "none"
 	wantCode(t, "no group", answer[*kmsg.OffsetDeleteResponse](g, 0, req).ErrorCode, kerr.GroupIdNotFound)
+	req.Topics = req.Topics[2:] // of which there is nothing to delete
+	wantCode(t, "no group, no topic", answer[*kmsg.OffsetDeleteResponse](g, 0, req).ErrorCode, kerr.GroupIdNotFound)
+	g.refuse = kerr.NotCoordinator
+	wantCode(t, "elsewhere", answer[*kmsg.OffsetDeleteResponse](g, 0, req).ErrorCode, kerr.NotCoordinator)
+}
+
+// A code that is not about the group has no sentence about it.
+func TestDeleteGroupsElsewhere(t *testing.T) {
+	g := newGroupRig(t)
+	g.refuse = kerr.NotCoordinator
+	req := kmsg.NewPtrDeleteGroupsRequest()
+	req.Groups = []string{"g"}
+	got := answer[*kmsg.DeleteGroupsResponse](g, 3, req).Groups[0]
+	if wantCode(t, "delete", got.ErrorCode, kerr.NotCoordinator); got.ErrorMessage != nil {
+		t.Errorf("message %q", *got.ErrorMessage)
+	}
 }
 
 // Requests of the group APIs that change something hold up the next one of

@@ -7,7 +7,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// offsetDelete answers OffsetDelete (KIP-496).
+// offsetDelete answers OffsetDelete (KIP-496). The coordinator is asked even when
+// no partition exists: what is wrong with the group comes first.
 type offsetDelete struct {
 	view   View
 	groups Coordinator
@@ -16,7 +17,6 @@ type offsetDelete struct {
 func (h offsetDelete) serve(_ Context, req *kmsg.OffsetDeleteRequest, reply func(kmsg.Response)) {
 	img := h.view.Image()
 	del := &group.DeleteOffsets{Call: group.Call{Group: req.Group}}
-	some := false
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		topic := findTopic(img, false, t.Topic, kafka.TopicID{})
@@ -25,13 +25,8 @@ func (h offsetDelete) serve(_ Context, req *kmsg.OffsetDeleteRequest, reply func
 				TopicPartition: kafka.TopicPartition{Topic: t.Topic, Partition: kafka.PartitionID(p.Partition)},
 				Err:            topic.partition(p.Partition),
 			}
-			some = some || d.Err == kerr.None
 			del.Offsets = append(del.Offsets, d)
 		}
-	}
-	if !some {
-		reply(offsetDeleteResponse(req, del)) // nothing left for the coordinator
-		return
 	}
 	h.groups.Submit(del, func() { reply(offsetDeleteResponse(req, del)) })
 }

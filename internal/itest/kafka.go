@@ -90,6 +90,12 @@ func JavaSource(t testing.TB, file string, args ...string) (string, error) {
 	return Run("", java(t, "256m", append([]string{file}, args...)...))
 }
 
+// JavaInput is JavaSource for a program that reads its standard input.
+func JavaInput(t testing.TB, stdin, file string, args ...string) (string, error) {
+	t.Helper()
+	return Run(stdin, java(t, "256m", append([]string{file}, args...)...))
+}
+
 // StartKafka starts an Apache Kafka server on a properties file.
 func StartKafka(t testing.TB, properties string) *Proc {
 	t.Helper()
