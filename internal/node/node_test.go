@@ -5,7 +5,9 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +105,21 @@ func connect(t *testing.T, addr string, opts ...kgo.Opt) *kgo.Client {
 	}
 	t.Cleanup(cl.Close)
 	return cl
+}
+
+// A start that fails undoes what it has done: others can have the sockets.
+func TestAFailedStartUndoesItself(t *testing.T) {
+	addr := freeAddr(t)
+	cfg := settings(t, t.TempDir(), "ottla.metrics.listener="+addr)
+	err := Run(t.Context(), Options{Config: cfg, Ready: func(Addresses) { t.Error("ready") }})
+	if err == nil || !strings.Contains(err.Error(), "not formatted") {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln.Close()
 }
 
 // The whole way once: create, produce, consume in a group, stop, start again.
