@@ -70,15 +70,39 @@ func TestTheSameIncarnationKeepsEpochAndState(t *testing.T) {
 	}
 }
 
+// Rule: another incarnation waits for the session of the registered one to end;
+// for half of it, if it comes with the same directories.
 func TestARestartedBrokerWaitsForItsFormerSession(t *testing.T) {
+	f := func(dirs []kafka.DirID, wait time.Duration) {
+		t.Helper()
+		c := newCluster(t)
+		c.brokers(1)
+		again := registration(1, 1)
+		again.Incarnation, again.Dirs = uid(77), append(again.Dirs[:0:0], dirs...)
+		c.now += kafka.Instant(wait - 1)
+		refused(t, RegisterBroker(c.img, c.soft, c.now, again).Err, kerr.DuplicateBrokerRegistration)
+		c.now++
+		do(c, RegisterBroker(c.img, c.soft, c.now, again))
+	}
+	same := registration(1, 1).Dirs
+	other := kafka.DirID(uid(78))
+	f(same, 9*time.Second/2)
+	f([]kafka.DirID{other}, 9*time.Second)
+	f(append([]kafka.DirID{other}, same...), 9*time.Second)
+}
+
+// Rule: a copy of a broker's directories never takes the place of a broker that
+// beats.
+func TestACopyOfABrokersDirectoriesWaitsWhileTheBrokerBeats(t *testing.T) {
 	c := newCluster(t)
 	c.brokers(1)
 	again := registration(1, 1)
 	again.Incarnation = uid(77)
-	c.now += kafka.Instant(9*time.Second - 1)
-	refused(t, RegisterBroker(c.img, c.soft, c.now, again).Err, kerr.DuplicateBrokerRegistration)
-	c.now++
-	do(c, RegisterBroker(c.img, c.soft, c.now, again))
+	for range 20 {
+		c.now += kafka.Instant(2 * time.Second)
+		refused(t, RegisterBroker(c.img, c.soft, c.now, again).Err, kerr.DuplicateBrokerRegistration)
+		do(c, Heartbeat(c.img, c.soft, c.now, Beat{Broker: 1, Epoch: c.broker(1).Epoch, MetadataOffset: 1 << 40}))
+	}
 }
 
 func TestABrokerOfTheControllersOwnProcessNeedNotWait(t *testing.T) {

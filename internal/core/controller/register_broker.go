@@ -115,7 +115,7 @@ func checkRegistration(img *image.Image, soft *Soft, now kafka.Instant, want Reg
 			want.Broker, want.ClusterID, soft.ClusterID)
 	}
 	old, known := img.Broker(want.Broker)
-	if known && !want.SameProcess && old.Incarnation != want.Incarnation && soft.Live.inSession(old, now, soft.SessionTimeout) {
+	if known && old.Incarnation != want.Incarnation && soft.Live.inSession(old, now, soft.SessionTimeout) && !isGone(old, want, soft, now) {
 		return kerr.Errorf(kerr.DuplicateBrokerRegistration,
 			"another broker with id %d is alive, with incarnation %v", want.Broker, old.Incarnation)
 	}
@@ -131,6 +131,26 @@ func checkRegistration(img *image.Image, soft *Soft, now kafka.Instant, want Reg
 		return err
 	}
 	return checkFeatures(img, soft, want)
+}
+
+// isGone tells whether a broker's registered incarnation has ended although its
+// session stands, seen from a registration of another incarnation. One that holds
+// the locks of the same directories says so, and where it may hold a copy of them
+// instead, the silence of the registered one does.
+func isGone(old *image.Broker, want Registration, soft *Soft, now kafka.Instant) bool {
+	return want.SameProcess || sameDirs(old.Dirs, want.Dirs) && !soft.Live.inSession(old, now, soft.SessionTimeout/2)
+}
+
+func sameDirs(a, b []kafka.DirID) bool {
+	if len(a) == 0 || len(a) != len(b) {
+		return false
+	}
+	for _, dir := range a {
+		if !slices.Contains(b, dir) {
+			return false
+		}
+	}
+	return true
 }
 
 func checkDirs(img *image.Image, want Registration) error {
