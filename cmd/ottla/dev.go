@@ -152,9 +152,11 @@ func (f *devFlags) settings() (all []*config.Config, warnings []config.Warning, 
 
 func (f *devFlags) options(settings []*config.Config, disk vfs.FS, log *slog.Logger) []node.Options {
 	var all []node.Options
+	company := node.NewCompany(len(settings))
 	for i, c := range settings {
 		opt := node.Options{Config: c, FS: disk, Log: log, Version: buildVersion(), Sockets: f.sockets(i)}
 		if len(settings) > 1 {
+			opt.Company = company
 			opt.Log = log.With("node", int32(c.Node().ID))
 		}
 		all = append(all, opt)

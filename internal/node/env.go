@@ -17,12 +17,14 @@ type env struct {
 	version string // what the node calls itself towards peers
 	watched *watched
 	failure *failure
+	company *Company
 }
 
 func newEnv(opt Options) *env {
 	e := &env{
 		cfg: opt.Config, self: opt.Config.Node(), fs: opt.FS, log: opt.Log, version: opt.Version,
 		watched: newWatched(opt.Config.String("ottla.metrics.listener")), failure: newFailure(),
+		company: opt.Company,
 	}
 	if e.fs == nil {
 		e.fs = vfs.OS{}

@@ -104,7 +104,7 @@ func (m *metadata) close() (writing <-chan struct{}) {
 
 // leave leaves the quorum and waits until nothing is being written.
 func (m *metadata) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
+	ctx, cancel := context.WithTimeout(context.Background(), m.company.handover())
 	defer cancel()
 	if err := m.quorum.Stop(ctx); err != nil {
 		m.log.Warn("quorum did not stop in good order", "err", err)

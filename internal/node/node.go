@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"net"
+	"sync"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -28,6 +29,7 @@ type node struct {
 	broker     *brokerRole
 
 	departure departure
+	depart    func() // tells the company that the broker has left
 }
 
 // stopGrace bounds each step of an orderly stop.
@@ -40,6 +42,8 @@ func Run(ctx context.Context, opt Options) error {
 	n := &node{env: newEnv(opt), ready: opt.Ready, sockets: opt.Sockets, departure: departure{epoch: kafka.NoBrokerEpoch}}
 	defer n.stops.run()
 	defer n.watched.at(stopping)
+	n.depart = sync.OnceFunc(n.company.depart)
+	defer n.depart()
 	if err := n.start(ctx); err != nil {
 		return err
 	}
@@ -151,6 +155,8 @@ func (n *node) leave() {
 	if n.broker != nil {
 		n.departure.epoch = n.broker.leave()
 	}
+	n.depart()
+	n.company.await(stopGrace)
 }
 
 func (n *node) tellReady() {

@@ -24,6 +24,8 @@ type Options struct {
 	Ready func(Addresses)
 	// Version is what the node calls itself towards peers.
 	Version string
+	// Company are the nodes that it stops together with, or nil.
+	Company *Company
 }
 
 // Addresses are where a node listens.

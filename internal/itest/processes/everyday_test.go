@@ -157,4 +157,8 @@ func sigtermEndsNodesCleanly(t *testing.T, w itest.World) {
 		t.Errorf("exit status %d", code)
 	}
 	t.Logf("stopped after %v", time.Since(began).Round(time.Millisecond))
+	// A broker that leaves says so to a controller, while there is a quorum.
+	if strings.Contains(d.Output(), "level=WARN") {
+		t.Errorf("the stop was not orderly:\n%s", d.Output())
+	}
 }
