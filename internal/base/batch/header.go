@@ -73,8 +73,8 @@ type Header struct {
 }
 
 // ParseHeader reads the header at the start of b, which may end before the
-// records do. It checks the format and that the length can hold a header, but
-// neither the checksum nor the counts.
+// records do. It checks the format, that the length can hold a header and that
+// there is an offset behind the last, but neither the checksum nor the counts.
 func ParseHeader(b []byte) (Header, error) {
 	if len(b) < HeaderSize {
 		return Header{}, shortHeader(b)
@@ -115,6 +115,8 @@ func (h Header) check() error {
 		return fmt.Errorf("%w: length %d", ErrCorrupt, h.Length)
 	case h.LastOffsetDelta < 0:
 		return fmt.Errorf("%w: last offset delta %d", ErrCorrupt, h.LastOffsetDelta)
+	case h.BaseOffset >= math.MaxInt64-kafka.Offset(h.LastOffsetDelta):
+		return fmt.Errorf("%w: %d offsets from %d on", ErrCorrupt, int64(h.LastOffsetDelta)+1, h.BaseOffset)
 	}
 	return nil
 }

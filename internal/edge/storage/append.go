@@ -66,6 +66,9 @@ func (l *Log) AppendLeader(b []byte, epoch kafka.Epoch) (Appended, error) {
 	if size != len(b) || size == 0 {
 		return Appended{}, kerr.Errorf(kerr.CorruptMessage, "%d of %d bytes are whole batches", size, len(b))
 	}
+	if next < l.end {
+		return Appended{}, fmt.Errorf("no offsets are left behind %d", l.end)
+	}
 	stamp(b, l.end, epoch)
 	result.End = next
 	rolled, err := appending{l}.append(b, result.Base, next)

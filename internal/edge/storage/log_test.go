@@ -170,6 +170,24 @@ func TestALeaderGivesOffsetsAndEpochs(t *testing.T) {
 	r.wants(0, "0=a-0 1=a-1 2=b-0")
 }
 
+// Offsets end where an int64 does. Batches that would go on behind that are
+// damaged, and a log that stands there takes no more.
+func TestOffsetsEndWithTheirType(t *testing.T) {
+	r := newRig(t)
+	b := plain("a", 2)
+	batch.SetBaseOffset(b, math.MaxInt64-1)
+	if _, err := r.AppendFollower(b); kerr.Of(err) != kerr.CorruptMessage || r.End() != 0 {
+		t.Errorf("got %v, and the log ends at %d", err, r.End())
+	}
+	batch.SetBaseOffset(b, math.MaxInt64-2)
+	if _, err := r.AppendFollower(b); err != nil || r.End() != math.MaxInt64 {
+		t.Errorf("got %v, and the log ends at %d", err, r.End())
+	}
+	if _, err := r.AppendLeader(plain("b", 1), 1); err == nil || r.End() != math.MaxInt64 || r.Err() != nil {
+		t.Errorf("got %v, and the log ends at %d, %v", err, r.End(), r.Err())
+	}
+}
+
 func TestAReadIsBounded(t *testing.T) {
 	r := newRig(t)
 	first := int64(len(plain("a", 1)))
