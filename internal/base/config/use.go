@@ -81,20 +81,44 @@ func (l *loading) warnUnknown(name string) {
 // nearest names the known key that looks most like a name, as the end of a
 // sentence; nothing when none looks like it.
 func (l *loading) nearest(name string) string {
-	best, least := "", len(name)
+	best, least := "", min(len(name), max(3, len(name)/2)+1)
+	has := lettersOf(name)
 	for i := range brokerKeys {
 		k := &brokerKeys[i]
-		if k.Has(Internal) {
+		if k.Has(Internal) || has.apart(len(name), k.Name) >= least {
 			continue
 		}
 		if d := editDistance(name, k.Name, least); d < least {
 			best, least = k.Name, d
 		}
 	}
-	if best == "" || least > max(3, len(name)/2) {
+	if best == "" {
 		return ""
 	}
 	return "; did you mean " + best + "?"
+}
+
+// letters counts how often each letter is in a name.
+type letters [256]uint16
+
+func lettersOf(name string) (l letters) {
+	for i := range len(name) {
+		l[name[i]]++
+	}
+	return l
+}
+
+// apart is a number of edits that a name of length n and another one are apart at
+// least, by their letters alone. It is quick, and settles nearly all pairs.
+func (l letters) apart(n int, other string) int {
+	common := 0
+	for i := range len(other) {
+		if l[other[i]] > 0 {
+			l[other[i]]--
+			common++
+		}
+	}
+	return max(n, len(other)) - common
 }
 
 // editDistance is the number of letters to insert, delete, replace or swap to
@@ -103,19 +127,25 @@ func editDistance(a, b string, limit int) int {
 	if d := len(a) - len(b); d >= limit || -d >= limit {
 		return limit
 	}
+	rowLeast, aboveLeast := 0, 0
 	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
 	}
 	for i := 1; i <= len(a); i++ {
 		next[0] = i
+		least := i
 		for j := 1; j <= len(b); j++ {
 			next[j] = min(row[j]+1, next[j-1]+1, row[j-1]+differ(a[i-1], b[j-1]))
 			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
 				next[j] = min(next[j], above[j-2]+1)
 			}
+			least = min(least, next[j])
 		}
 		above, row, next = row, next, above
+		if aboveLeast, rowLeast = rowLeast, least; min(rowLeast, aboveLeast) >= limit {
+			return limit
+		}
 	}
 	return min(row[len(b)], limit)
 }
