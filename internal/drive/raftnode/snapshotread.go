@@ -190,6 +190,9 @@ func (in *batchFile) next(f io.Reader) (batch.Header, []byte, error) {
 	}
 	in.buf = in.buf[:h.Size()]
 	if _, err := io.ReadFull(f, in.buf[batch.HeaderSize:]); err != nil {
+		if err == io.EOF {
+			err = io.ErrUnexpectedEOF // the file ends behind the header
+		}
 		return h, nil, fmt.Errorf("batch at offset %d: %w", h.BaseOffset, err)
 	}
 	if !batch.CheckCRC(in.buf) {
