@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // parse reads one schema file; schema/README.md describes the notation. Errors
@@ -11,7 +12,7 @@ import (
 func parse(text string) (*family, error) {
 	p := &parser{}
 	for i, line := range strings.Split(text, "\n") {
-		if err := p.line(strings.TrimRight(line, " ")); err != nil {
+		if err := p.line(strings.TrimRightFunc(line, unicode.IsSpace)); err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+1, err)
 		}
 	}
