@@ -25,7 +25,6 @@ func newPromises() *promises {
 }
 
 func (p *promises) check(t *testing.T, w *world) {
-	t.Helper()
 	w.check(t)
 	for _, m := range w.nodes {
 		e := m.core.election
@@ -57,31 +56,45 @@ func (p *promises) check(t *testing.T, w *world) {
 }
 
 // FuzzCluster lets random things happen to three voters and an observer: no
-// panic, and the invariants hold after every event. Each byte is a choice.
+// panic, and the invariants hold after every event. Each two bytes are a choice.
+// An execution has few of them, for a million executions; the seeds of
+// TestClusterInAnyWeather and internal/sim go deep.
 func FuzzCluster(f *testing.F) {
 	for seed := range uint64(24) {
-		r := rand.New(rand.NewPCG(seed, 1))
-		b := make([]byte, 600)
-		for i := range b {
-			b[i] = byte(r.Uint32())
-		}
-		f.Add(b)
+		f.Add(weather(seed, 48))
 	}
 	f.Fuzz(func(t *testing.T, choices []byte) {
-		if len(choices) > 4000 {
-			return
-		}
-		w := &world{quiet: true}
-		if err := w.do("nodes 1,2,3,4 voters=1,2,3 brokers=4"); err != nil {
-			t.Fatal(err)
-		}
-		p := newPromises()
-		for len(choices) >= 2 {
-			stir(w, p, choices[0], choices[1])
-			choices = choices[2:]
-			p.check(t, w)
-		}
+		stirred(t, choices[:min(len(choices), 2*48)])
 	})
+}
+
+func TestClusterInAnyWeather(t *testing.T) {
+	for seed := range uint64(24) {
+		stirred(t, weather(seed, 300))
+	}
+}
+
+// weather makes n choices.
+func weather(seed uint64, n int) []byte {
+	r := rand.New(rand.NewPCG(seed, 1))
+	b := make([]byte, 2*n)
+	for i := range b {
+		b[i] = byte(r.Uint32())
+	}
+	return b
+}
+
+func stirred(t *testing.T, choices []byte) {
+	w := &world{quiet: true}
+	if err := w.do("nodes 1,2,3,4 voters=1,2,3 brokers=4"); err != nil {
+		t.Fatal(err)
+	}
+	p := newPromises()
+	for len(choices) >= 2 {
+		stir(w, p, choices[0], choices[1])
+		choices = choices[2:]
+		p.check(t, w)
+	}
 }
 
 // stir does one thing: mostly it delivers messages and lets time pass.
@@ -145,33 +158,43 @@ func (m *member) snapshotAt(hw kafka.Offset) {
 // FuzzStep gives one node messages that make no sense: no panic, its epoch
 // never falls, and it never votes twice in an epoch.
 func FuzzStep(f *testing.F) {
-	f.Add(uint64(1), uint16(300))
-	f.Add(uint64(2), uint16(900))
-	f.Fuzz(func(t *testing.T, seed uint64, steps uint16) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		w := &world{quiet: true}
-		if err := w.do("nodes 1,2,3"); err != nil {
-			t.Fatal(err)
-		}
-		m := w.nodes[0]
-		votes := map[kafka.Epoch]kafka.ReplicaKey{}
-		for range steps % 2000 {
-			before := m.core.election.Epoch
-			w.now += kafka.Instant(r.Int64N(int64(400 * time.Millisecond)))
-			w.net = nil
-			m.step(nonsense(r, m))
-			e := m.core.election
-			if e.Epoch < before {
-				t.Fatalf("epoch falls from %d to %d", before, e.Epoch)
-			}
-			if old, voted := votes[e.Epoch]; voted && old != e.Voted {
-				t.Fatalf("votes for %v and %v in epoch %d", old, e.Voted, e.Epoch)
-			}
-			if e.hasVoted() {
-				votes[e.Epoch] = e.Voted
-			}
-		}
+	f.Add(uint64(1), uint8(30))
+	f.Add(uint64(2), uint8(100))
+	f.Fuzz(func(t *testing.T, seed uint64, steps uint8) {
+		talkNonsense(t, seed, int(steps)%64)
 	})
+}
+
+func TestStepSurvivesNonsense(t *testing.T) {
+	for seed := range uint64(20) {
+		talkNonsense(t, seed, 900)
+	}
+}
+
+func talkNonsense(t *testing.T, seed uint64, steps int) {
+	r := rand.New(rand.NewPCG(seed, 2))
+	w := &world{quiet: true}
+	if err := w.do("nodes 1,2,3"); err != nil {
+		t.Fatal(err)
+	}
+	m := w.nodes[0]
+	votes := map[kafka.Epoch]kafka.ReplicaKey{}
+	for range steps {
+		before := m.core.election.Epoch
+		w.now += kafka.Instant(r.Int64N(int64(400 * time.Millisecond)))
+		w.net = nil
+		m.step(nonsense(r, m))
+		e := m.core.election
+		if e.Epoch < before {
+			t.Fatalf("epoch falls from %d to %d", before, e.Epoch)
+		}
+		if old, voted := votes[e.Epoch]; voted && old != e.Voted {
+			t.Fatalf("votes for %v and %v in epoch %d", old, e.Voted, e.Epoch)
+		}
+		if e.hasVoted() {
+			votes[e.Epoch] = e.Voted
+		}
+	}
 }
 
 // nonsense makes an event of arbitrary numbers near those that matter.

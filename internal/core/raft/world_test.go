@@ -350,7 +350,9 @@ func (m *member) read(r Read) []stored {
 }
 
 func (w *world) post(e envelope) {
-	w.printf("%s", printEnvelope(e))
+	if !w.quiet {
+		w.printf("%s", printEnvelope(e))
+	}
 	if w.node(e.to) != nil && (!e.answer || e.call != 0) && !w.cuts[[2]kafka.NodeID{e.from, e.to}] {
 		w.net = append(w.net, e)
 	}
