@@ -35,9 +35,15 @@ func creating() *Table {
 
 func open(t *testing.T, sealed *kmsg.EnvelopeRequest) *kmsg.EnvelopeResponse {
 	t.Helper()
+	return unwrap(t, creating(), sealed)
+}
+
+// unwrap has a controller with a table of routes serve an envelope.
+func unwrap(t testing.TB, table *Table, sealed *kmsg.EnvelopeRequest) *kmsg.EnvelopeResponse {
+	t.Helper()
 	var got *kmsg.EnvelopeResponse
 	c := Context{&transport.Request{Conn: &transport.ConnInfo{Principal: "User:broker"}, Ctx: context.Background()}}
-	envelope{creating()}.serve(c, sealed, func(resp kmsg.Response) { got = resp.(*kmsg.EnvelopeResponse) })
+	envelope{table}.serve(c, sealed, func(resp kmsg.Response) { got = resp.(*kmsg.EnvelopeResponse) })
 	if got == nil {
 		t.Fatal("no answer")
 	}
@@ -132,15 +138,4 @@ func TestAnAnswerOfTheWrongNodeIsNotTheClients(t *testing.T) {
 	if kerr.Code(got.ErrorCode) != kerr.NotController || got.ResponseData != nil {
 		t.Errorf("the envelope carries %v and %d bytes", kerr.Code(got.ErrorCode), len(got.ResponseData))
 	}
-}
-
-func FuzzReadPrincipal(f *testing.F) {
-	f.Add(appendPrincipal(nil, "User:alice"))
-	f.Add([]byte{0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
-	f.Fuzz(func(t *testing.T, raw []byte) {
-		principal, err := readPrincipal(raw)
-		if err == nil && principal == "" {
-			t.Error("an empty principal was taken")
-		}
-	})
 }

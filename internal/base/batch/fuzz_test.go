@@ -3,7 +3,16 @@ package batch
 import (
 	"bytes"
 	"testing"
+
+	"github.com/ottla/ottla/internal/base/kerr"
 )
+
+// fuzzBytes bounds what one execution looks at: enough for every structure a
+// batch has, and little enough for a million executions.
+const fuzzBytes = 4 << 10
+
+// bounded cuts an input to fuzzBytes, so that a large one is no empty execution.
+func bounded(b []byte) []byte { return b[:min(len(b), fuzzBytes)] }
 
 func seeds(f *testing.F) {
 	for _, g := range goldens(f) {
@@ -14,6 +23,7 @@ func seeds(f *testing.F) {
 func FuzzHeaders(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bounded(b)
 		total := 0
 		for h, whole := range All(b) {
 			if h.Size() != len(whole) || h.Size() < HeaderSize {
@@ -31,7 +41,7 @@ func FuzzRecords(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d := NewDecoder(1 << 20)
-		for range d.Records(b) {
+		for range d.Records(bounded(b)) {
 		}
 	})
 }
@@ -40,6 +50,7 @@ func FuzzRecords(f *testing.F) {
 func FuzzValidateProduce(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bytes.Clone(bounded(b))
 		if len(b) >= HeaderSize {
 			SetBaseOffset(b, 0)
 			seal(b)
@@ -61,10 +72,73 @@ func FuzzValidateProduce(f *testing.F) {
 	})
 }
 
+// Message sets of formats 0 and 1, and formats that do not exist, are refused for
+// what they are, whatever follows, and nobody walks their bytes as records.
+func FuzzOtherFormats(f *testing.F) {
+	for _, g := range goldens(f)[:4] {
+		f.Add(byte(0), unhex(f, g.BatchHex))
+		f.Add(byte(1), unhex(f, g.BatchHex))
+	}
+	f.Fuzz(func(t *testing.T, magic byte, b []byte) {
+		if b = bytes.Clone(bounded(b)); len(b) <= atMagic {
+			return
+		}
+		if magic == Magic {
+			magic = 0
+		}
+		b[atMagic] = magic
+		if len(b) >= HeaderSize {
+			seal(b)
+		}
+		if _, err := ValidateProduce(b, Policy{MaxBytes: 1 << 20}); kerr.Of(err) != kerr.InvalidRecord {
+			t.Errorf("format %d: %v", magic, err)
+		}
+		for range All(b) {
+			t.Errorf("format %d is walked as a batch", magic)
+		}
+		for _, err := range NewDecoder(1 << 20).Records(b) {
+			if err == nil {
+				t.Errorf("format %d gives a record", magic)
+			}
+		}
+	})
+}
+
+// FuzzShapes: the walk in little memory sees the records that the decoder sees.
+func FuzzShapes(f *testing.F) {
+	seeds(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bounded(b)
+		var want []Record
+		var wantErr error
+		for r, err := range NewDecoder(1 << 20).Records(b) {
+			if wantErr = err; err == nil {
+				want = append(want, r)
+			}
+		}
+		n := 0
+		var gotErr error
+		for r, err := range Shapes(b, 1<<20) {
+			if gotErr = err; err != nil {
+				break
+			}
+			// A walk that streams sees records before what is wrong behind them.
+			if wantErr == nil && (n >= len(want) || r.Offset != want[n].Offset || r.Timestamp != want[n].Timestamp) {
+				t.Fatalf("record %d: %+v of %+v", n, r, want)
+			}
+			n++
+		}
+		if (gotErr == nil) != (wantErr == nil) || gotErr == nil && n != len(want) {
+			t.Fatalf("%d records, %v; want %d, %v", n, gotErr, len(want), wantErr)
+		}
+	})
+}
+
 func fuzzCodec(f *testing.F, c Codec) {
 	f.Add(c.Compress(nil, []byte("seed seed seed"), DefaultLevel))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
+		b = bounded(b)
 		const limit = 1 << 20
 		out, err := c.Decompress([]byte("p"), b, limit)
 		if len(out) > limit+1 || !bytes.HasPrefix(out, []byte("p")) || err != nil && len(out) != 1 {

@@ -47,24 +47,3 @@ func badUnicode(t *testing.T) string {
 	}
 	return strings.TrimPrefix(err.Error(), "line 1: ")
 }
-
-// FuzzParse: no file crashes the loader, and what loads can be asked for.
-func FuzzParse(f *testing.F) {
-	f.Add([]byte(combined), "node.id=1")
-	f.Add([]byte("a=\\u00zz\nlisteners=A://[::1:1,://:\n"), "=")
-	f.Add([]byte("process.roles=broker\nnode.id=9\ncontroller.quorum.voters=1@h:1\nlog.retention.hours=9223372036854775807\ncontroller.listener.names=C"), "listener.name.a.b.sasl.jaas.config=\\")
-	f.Fuzz(func(t *testing.T, data []byte, override string) {
-		c, _, err := Parse("f", data, []string{override}, Options{})
-		if err != nil {
-			if err.Error() == "" {
-				t.Error("an error without a text")
-			}
-			return
-		}
-		if c.Node() == nil || c.Node().ID < 0 {
-			t.Error("loaded without a node")
-		}
-		TopicDefaults(c)
-		c.Duration("log.retention.ms")
-	})
-}

@@ -66,6 +66,32 @@ func FuzzRequestHeader(f *testing.F) {
 	})
 }
 
+// FuzzResponseHeader: the header of an answer is read past, or refused, and what
+// we write is read back.
+func FuzzResponseHeader(f *testing.F) {
+	for _, of := range [][2]int16{{18, 3}, {3, 12}, {3, 1}, {0, 13}} {
+		f.Add(of[0], of[1], append(AppendResponseHeader(nil, of[0], of[1], 7), "body"...))
+	}
+	f.Add(int16(3), int16(12), []byte("\x00\x00\x00\x07\x02\x00\x03abc\x05\x01zbody"))
+	f.Fuzz(func(t *testing.T, key, version int16, frame []byte) {
+		id, rest, err := ReadCorrelationID(frame)
+		if err != nil {
+			return
+		}
+		body, err := SkipResponseHeader(rest, key, version)
+		if err != nil {
+			return
+		}
+		again, rest, err := ReadCorrelationID(append(AppendResponseHeader(nil, key, version, id), body...))
+		if err != nil || again != id {
+			t.Fatalf("correlation id %d is read back as %d, %v", id, again, err)
+		}
+		if got, err := SkipResponseHeader(rest, key, version); err != nil || string(got) != string(body) {
+			t.Errorf("key %d version %d: body %x is read back as %x, %v", key, version, body, got, err)
+		}
+	})
+}
+
 func TestHeaderOfApiVersionsAnswerIsTheOldOne(t *testing.T) {
 	for version := range int16(6) {
 		got := AppendResponseHeader(nil, 18, version, 31)

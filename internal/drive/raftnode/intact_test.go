@@ -1,7 +1,6 @@
 package raftnode
 
 import (
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -198,25 +197,4 @@ func TestAFailedSyncTakesTheNoteOfTheBootBack(t *testing.T) {
 		t.Errorf("%+v, %v", note, err)
 	}
 	_ = l.Close()
-}
-
-// FuzzInspect: any bytes in a segment give an end and a place, never a panic or
-// a large allocation.
-func FuzzInspect(f *testing.F) {
-	b, err := os.ReadFile("testdata/standalone-dynamic-quorum/00000000000000000000.log")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b[:2000])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		mem := vfs.NewMem()
-		if err := vfs.MkdirAllSync(mem, "/d", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		write(t, mem, "/d/00000000000000000000.log", b)
-		found, err := inspect(mem, "/d")
-		if err != nil || found.damage != nil && found.damage.pos > int64(len(b)) {
-			t.Errorf("%+v, %v", found, err)
-		}
-	})
 }

@@ -2,8 +2,6 @@ package raftnode
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"slices"
 	"strings"
@@ -302,59 +300,4 @@ func TestADamagedSnapshotIsNotBelieved(t *testing.T) {
 	flipped := slices.Clone(whole)
 	flipped[len(flipped)/2] ^= 1
 	f("a flipped bit", flipped)
-}
-
-// FuzzSnapshot: any bytes give records or an error, never a panic or a large
-// allocation.
-func FuzzSnapshot(f *testing.F) {
-	for _, name := range []string{"static-quorum/00000000000000000062-0000000001.checkpoint", "format/initial.checkpoint"} {
-		b, err := os.ReadFile("testdata/" + name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		r := &SnapshotReader{}
-		err := r.walk(bytes.NewReader(b), func([][]byte, error) bool { return true })
-		if errors.Is(err, io.EOF) && len(b) > 0 && !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("end of file where there was something: %v", err)
-		}
-	})
-}
-
-// FuzzSpan: the batches a peer sends give a span that is in order.
-func FuzzSpan(f *testing.F) {
-	b, err := os.ReadFile("testdata/standalone-dynamic-quorum/00000000000000000000.log")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b[:2000])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		s, whole, _ := spanOf(b)
-		if s.End < s.Base || len(whole) > len(b) || len(whole) > 0 && len(s.Epochs) == 0 {
-			t.Errorf("%+v, %d bytes", s, len(whole))
-		}
-		if got := cutAt(whole, s.End); len(got) != len(whole) {
-			t.Errorf("cut at its end, %d of %d bytes are left", len(got), len(whole))
-		}
-	})
-}
-
-// FuzzElection: any text is an election state or an error.
-func FuzzElection(f *testing.F) {
-	f.Add([]byte(`{"leaderId":-1,"leaderEpoch":5,"votedId":13,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAADQ","data_version":1}`))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := parseElection(b)
-		if err != nil {
-			return
-		}
-		text, err := formatElection(e, 1, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := parseElection(text); err != nil || again != e {
-			t.Errorf("%+v is written as %s and read as %+v, %v", e, text, again, err)
-		}
-	})
 }

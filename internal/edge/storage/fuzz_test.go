@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ottla/ottla/internal/base/batch/batchtest"
 	"github.com/ottla/ottla/internal/base/vfs"
 )
 
@@ -93,8 +94,12 @@ func FuzzTransactionIndex(f *testing.F) {
 	})
 }
 
+// fuzzBytes bounds each file that one execution reads.
+const fuzzBytes = 4 << 10
+
 // Whatever lies in the files of a segment, a log opens, holds whole batches
-// only, and takes appends.
+// only, and takes appends. With sealed the batches of the log have right
+// checksums, so that what is wrong in them is not cut off for that alone.
 func FuzzSegmentRecovery(f *testing.F) {
 	folder := filepath.Join("testdata", "kafka", "alpha-0")
 	read := func(suffix string) []byte {
@@ -102,12 +107,18 @@ func FuzzSegmentRecovery(f *testing.F) {
 		must(f, err)
 		return b
 	}
-	f.Add(read(logSuffix), read(indexSuffix), read(timeIndexSuffix), false)
-	f.Add(read(logSuffix), bytes.Repeat([]byte{0, 0, 0, 1}, 8), read(timeIndexSuffix), true)
-	f.Add(read(logSuffix)[:500], []byte{1}, []byte{}, true)
-	f.Fuzz(func(t *testing.T, log, offsets, times []byte, boot bool) {
+	for _, sealed := range []bool{false, true} {
+		f.Add(read(logSuffix), read(indexSuffix), read(timeIndexSuffix), false, sealed)
+		f.Add(read(logSuffix), bytes.Repeat([]byte{0, 0, 0, 1}, 8), read(timeIndexSuffix), true, sealed)
+		f.Add(read(logSuffix)[:500], []byte{1}, []byte{}, true, sealed)
+	}
+	f.Fuzz(func(t *testing.T, log, offsets, times []byte, boot, sealed bool) {
+		log, offsets, times = bounded(log), bounded(offsets), bounded(times)
+		if sealed {
+			log = batchtest.Resealed(log)
+		}
 		disk := vfs.NewMem()
-		must(t, vfs.MkdirAllSync(disk, testDir, 0o755))
+		must(t, disk.MkdirAll(testDir, 0o755))
 		for suffix, b := range map[string][]byte{logSuffix: log, indexSuffix: offsets, timeIndexSuffix: times} {
 			must(t, vfs.WriteFileAtomic(disk, filepath.Join(testDir, FileName(0, suffix)), b))
 		}
@@ -122,5 +133,48 @@ func FuzzSegmentRecovery(f *testing.F) {
 			checkDerived(t, l)
 		}
 		must(t, l.Close(true))
+	})
+}
+
+func bounded(b []byte) []byte { return b[:min(len(b), fuzzBytes)] }
+
+// FuzzFollowerAppend: what a leader sends continues the log or is refused whole,
+// and what is derived from it is right.
+func FuzzFollowerAppend(f *testing.F) {
+	b, err := os.ReadFile(filepath.Join("testdata", "kafka", "alpha-0", FileName(0, logSuffix)))
+	must(f, err)
+	f.Add(b, false)
+	f.Add(b, true)
+	f.Add(plain("a", 3), true)
+	f.Fuzz(func(t *testing.T, b []byte, sealed bool) {
+		if b = bounded(b); sealed {
+			b = batchtest.Resealed(b)
+		}
+		r := newRig(t)
+		r.append(plain("before", 1))
+		a, err := r.AppendFollower(b)
+		switch end := r.End(); {
+		case err != nil && end != 1:
+			t.Errorf("refused with %v, and the log ends at %d", err, end)
+		case err == nil && (end != a.End || a.End < a.Base || a.Base < 1):
+			t.Errorf("%+v, and the log ends at %d", a, end)
+		}
+		if r.Err() != nil {
+			t.Errorf("the log failed: %v", r.Err())
+		}
+		checkDerived(t, r.Log)
+		must(t, r.Close(true))
+	})
+}
+
+// FuzzFileName: the name of a file in a log's folder is the one we give it, or
+// is none of ours.
+func FuzzFileName(f *testing.F) {
+	f.Add("00000000000000000016.log")
+	f.Add("00000000000000000016.txnindex.deleted")
+	f.Fuzz(func(t *testing.T, name string) {
+		if base, suffix, ok := parseFileName(name); ok && FileName(base, suffix) != name {
+			t.Errorf("%q is %d with %q", name, base, suffix)
+		}
 	})
 }

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"io"
 	"net"
 	"testing"
@@ -8,6 +9,9 @@ import (
 	"github.com/ottla/ottla/internal/base/wire"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
+
+// fuzzBytes bounds what one execution sends: a few requests of any kind.
+const fuzzBytes = 4 << 10
 
 // anything serves every key and version that has a schema with an empty answer.
 type anything struct{}
@@ -29,10 +33,12 @@ func FuzzConnection(f *testing.F) {
 	versions := kmsg.NewPtrApiVersionsRequest()
 	versions.SetVersion(4)
 	f.Add(appendRequest(nil, versions, 3, "client"))
+	ln := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
+	s := NewServer(Config{MaxRequestBytes: 1 << 20})
+	s.Serve(ln, ListenerConfig{Name: "PLAINTEXT", Routes: anything{}}).Start()
+	f.Cleanup(func() { closeNow(s) })
 	f.Fuzz(func(t *testing.T, sent []byte) {
-		ln := &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}
-		s := NewServer(Config{MaxRequestBytes: 1 << 20})
-		s.Serve(ln, ListenerConfig{Name: "PLAINTEXT", Routes: anything{}}).Start()
+		sent = sent[:min(len(sent), fuzzBytes)]
 		ours, theirs := net.Pipe()
 		ln.conns <- theirs
 		read := make(chan struct{})
@@ -43,6 +49,58 @@ func FuzzConnection(f *testing.F) {
 		_, _ = ours.Write(sent)
 		_ = ours.Close()
 		<-read
-		closeNow(s)
+	})
+}
+
+// FuzzRequest: a frame is a request or is refused, and the budget for decoding
+// gets back what the request took.
+func FuzzRequest(f *testing.F) {
+	add := func(req kmsg.Request) {
+		lowest, highest, _ := wire.Known(req.Key())
+		for version := lowest; version <= highest; version++ {
+			req.SetVersion(version)
+			f.Add(appendRequest(nil, req, 1, "client")[wire.FrameHead:])
+		}
+	}
+	for key := range int16(100) {
+		if _, _, ok := wire.Known(key); ok {
+			add(kmsg.RequestForKey(key))
+		}
+	}
+	add(about("t"))
+	add(produce(0, []byte("records")))
+	s := NewServer(Config{})
+	c := &conn{srv: s, routes: anything{}, ctx: s.ctx}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		k := &call{frame: &buffer{bytes.Clone(frame[:min(len(frame), fuzzBytes)])}, decode: s.decode}
+		if err := c.open(k); err == nil && k.req.Body == nil {
+			t.Error("a request without a body")
+		}
+		k.free()
+		if s.decode.used != 0 {
+			t.Errorf("%d bytes are missing from the budget", s.decode.used)
+		}
+	})
+}
+
+// FuzzAnswer: what a peer answers is a response or an error.
+func FuzzAnswer(f *testing.F) {
+	for key := range int16(100) {
+		lowest, highest, ok := wire.Known(key)
+		for version := lowest; ok && version <= highest; version++ {
+			resp := kmsg.ResponseForKey(key)
+			resp.SetVersion(version)
+			f.Add(key, version, resp.AppendTo(wire.AppendResponseHeader(nil, key, version, 0))[4:])
+		}
+	}
+	f.Fuzz(func(t *testing.T, key, version int16, rest []byte) {
+		resp := kmsg.ResponseForKey(key)
+		if lowest, highest, ok := wire.Known(key); !ok || version < lowest || version > highest {
+			return
+		}
+		got, err := decodeResponse(resp, key, version, rest[:min(len(rest), fuzzBytes)])
+		if err == nil && got.GetVersion() != version {
+			t.Errorf("version %d is read as %d", version, got.GetVersion())
+		}
 	})
 }
