@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit simulation scenes mutants fuzz processes interop bench soak deps lint clean
+.PHONY: build check test quick unit simulation scenes mutants fuzz processes interop bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -58,7 +58,12 @@ interop: deps build
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v /internal/itest/)
 
-# The full figures; writes docs/soak.md.
+# What docs/figures.md shows, of ottla and of Apache Kafka. FIGURES=/ottla leaves the other out.
+FIGURES ?=
+figures: deps build
+	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -run '^$$' -bench 'FirstProduceAfterKill$(FIGURES)' -benchtime 5x -timeout 1h ./internal/itest/figures
+
+# Hours, in parts that go on where they were interrupted; writes docs/soak.md.
 soak: deps build
 	./scripts/soak.sh
 
