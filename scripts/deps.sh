@@ -1,37 +1,50 @@
 #!/usr/bin/env bash
-# Installs what the tests need and is not there yet: kcat and the tools for
-# network namespaces, Java with Maven, and the jars of Apache Kafka.
+# Installs what the tests need and is not there yet: a C compiler for the race
+# detector, kcat, the tools for network namespaces, Java with Maven, and the jars
+# of Apache Kafka. As root on Debian it needs nothing but apt and Go; elsewhere
+# it says what to install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 cache=${OTTLA_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ottla}
 mkdir -p "$cache"
 
+missing=()
 need() { # need COMMAND PACKAGE...
-	command -v "$1" >/dev/null 2>&1 && return
-	shift
-	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
-		echo "please install: $*" >&2
-		exit 1
-	fi
-	[ -e "$cache/.apt-updated" ] || { apt-get update -qq && touch "$cache/.apt-updated"; }
-	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "$@" >/dev/null
+	command -v "$1" >/dev/null 2>&1 || missing+=("${@:2}")
 }
-
+need git git
+need gcc gcc libc6-dev
 need kcat kcat
 need ip iproute2
 need iptables iptables
-need javac openjdk-17-jdk-headless
+need javac default-jdk-headless
 need mvn maven
 
-# kafka VERSION: the jars of one release, in a folder of their own.
+install() { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; }
+
+if [ "${#missing[@]}" -gt 0 ]; then
+	if [ "$(id -u)" != 0 ] || ! command -v apt-get >/dev/null 2>&1; then
+		echo "please install: ${missing[*]}" >&2
+		exit 1
+	fi
+	# Lists that are missing or old show only when a package is not found.
+	install 2>/dev/null || { apt-get update -qq && install; }
+fi
+
+# kafka VERSION: the jars of one release, in a folder of their own that appears
+# whole or not at all.
 kafka() {
-	local lib="$cache/kafka-$1/lib"
+	local lib="$cache/kafka-$1/lib" part="$cache/kafka-$1/lib.$$"
 	[ -e "$lib/.complete" ] && return
-	rm -rf "$lib"
-	mkdir -p "$lib"
+	rm -rf "$lib" "$cache/kafka-$1/lib."*
+	mkdir -p "$part"
+	fetch "$1" "$part" || fetch "$1" "$part" # a repository may have a bad moment
+	touch "$part/.complete"
+	mv -T "$part" "$lib"
+}
+fetch() {
 	mvn -q -B -Dstyle.color=never -f itest/kafka/pom.xml -Dkafka.version="$1" \
-		dependency:copy-dependencies -DoutputDirectory="$lib" >&2
-	touch "$lib/.complete"
+		dependency:copy-dependencies -DoutputDirectory="$2" >&2
 }
 for version in "${@:-4.4.0}"; do kafka "$version"; done
