@@ -9,8 +9,8 @@ import (
 
 // directory holds the groups of a shard by their ids.
 type directory struct {
-	desk   *desk
-	groups map[string]*classic
+	desk *desk
+	byID map[string]*classic
 	// foreign are ids of groups of other kinds, from records that another
 	// node wrote. Kafka's replay refuses a log that has two kinds of group
 	// under one id, so these ids are not given away.
@@ -21,10 +21,10 @@ type directory struct {
 // create makes an empty group.
 func (d *directory) create(id string) *classic {
 	g := newClassic(d.desk, id)
-	if d.groups == nil {
-		d.groups = make(map[string]*classic)
+	if d.byID == nil {
+		d.byID = make(map[string]*classic)
 	}
-	d.groups[id] = g
+	d.byID[id] = g
 	if d.scan.pos == 0 {
 		d.scanAgain()
 	}
@@ -34,23 +34,23 @@ func (d *directory) create(id string) *classic {
 // forget drops a group that nothing in the log speaks of any more.
 func (d *directory) forget(g *classic) {
 	g.stopTimers()
-	delete(d.groups, g.id)
+	delete(d.byID, g.id)
 }
 
 // scanAgain has the next look for what has expired, if there may be something.
 func (d *directory) scanAgain() {
-	if len(d.groups) > 0 {
+	if len(d.byID) > 0 {
 		d.desk.after(d.desk.cfg.CheckInterval, &d.scan)
 	}
 }
 
 // ids are the ids of all classic groups, sorted.
-func (d *directory) ids() []string { return slices.Sorted(maps.Keys(d.groups)) }
+func (d *directory) ids() []string { return slices.Sorted(maps.Keys(d.byID)) }
 
 // shown is the group of that id as those see it who look from outside; nil for
 // one that is on its way out or of another kind.
 func (d *directory) shown(id string) *classic {
-	if g := d.groups[id]; g != nil && g.state != Dead && !d.isForeign(id) {
+	if g := d.byID[id]; g != nil && g.state != Dead && !d.isForeign(id) {
 		return g
 	}
 	return nil
@@ -75,8 +75,8 @@ func (d *directory) isForeign(id string) bool {
 
 // list shows all groups, those of other kinds too, sorted by id.
 func (d *directory) list() []Listed {
-	all := make([]Listed, 0, len(d.groups)+len(d.foreign))
-	for id := range d.groups { // any order: sorted below
+	all := make([]Listed, 0, len(d.byID)+len(d.foreign))
+	for id := range d.byID { // any order: sorted below
 		if g := d.shown(id); g != nil {
 			all = append(all, Listed{ID: id, ProtocolType: g.protocolType, State: g.state})
 		}
@@ -91,7 +91,7 @@ func (d *directory) list() []Listed {
 // topics are all topics that a group has a committed offset of, sorted.
 func (d *directory) topics() []Topic {
 	seen := map[Topic]struct{}{}
-	for _, g := range d.groups { // any order: sorted below
+	for _, g := range d.byID { // any order: sorted below
 		for tp, o := range g.offsets {
 			if o.set {
 				seen[Topic{tp.Topic, o.topic}] = struct{}{}
@@ -106,7 +106,7 @@ func (d *directory) topics() []Topic {
 // census counts the groups of the classic protocol.
 func (d *directory) census() Census {
 	var c Census
-	for _, g := range d.groups { // counting: any order will do
+	for _, g := range d.byID { // counting: any order will do
 		c.States[g.state]++
 		c.Offsets += len(g.offsets)
 	}

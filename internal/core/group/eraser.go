@@ -70,7 +70,7 @@ func (e *eraser) topicsDeleted(topics []Topic) {
 	}
 	underway := e.ledger.underway()
 	for _, id := range e.groups.ids() {
-		g := e.groups.groups[id]
+		g := e.groups.byID[id]
 		if g.state == Dead {
 			continue
 		}
@@ -93,7 +93,7 @@ func (e *eraser) topicsDeleted(topics []Topic) {
 // members nor offsets (KIP-211). It comes again while there are groups.
 func (e *eraser) expire() {
 	for _, id := range e.groups.ids() {
-		e.expireGroup(e.groups.groups[id])
+		e.expireGroup(e.groups.byID[id])
 	}
 	e.groups.scanAgain()
 }

@@ -78,7 +78,7 @@ func (w *world) instance(rt *rapid.T) string {
 // member names somebody who mostly is in the group's current generation.
 func (w *world) member(rt *rapid.T, group string) Member {
 	m := Member{MemberID: rapid.SampledFrom(w.ids).Draw(rt, "member"), Generation: w.highest[group]}
-	if g := w.shard.groups.groups[group]; g != nil && len(g.roster.members) > 0 && rapid.IntRange(0, 9).Draw(rt, "insider") > 1 {
+	if g := w.shard.groups.byID[group]; g != nil && len(g.roster.members) > 0 && rapid.IntRange(0, 9).Draw(rt, "insider") > 1 {
 		x := g.roster.members[rapid.IntRange(0, len(g.roster.members)-1).Draw(rt, "which")]
 		m.MemberID, m.InstanceID = x.id, x.instance
 	}
@@ -107,7 +107,7 @@ func (w *world) randomJoin(rt *rapid.T) *Join {
 func (w *world) randomSync(rt *rapid.T) *Sync {
 	name := w.group(rt)
 	s := &Sync{Call: Call{Group: name}, Member: w.member(rt, name)}
-	if g := w.shard.groups.groups[name]; g != nil && g.roster.leader == s.MemberID {
+	if g := w.shard.groups.byID[name]; g != nil && g.roster.leader == s.MemberID {
 		for _, m := range g.roster.members {
 			s.Assignments = append(s.Assignments, Assignment{MemberID: m.id, Bytes: []byte("for " + m.id)})
 		}
@@ -150,17 +150,17 @@ func (w *world) submit(r Request) {
 func (w *world) check(rt *rapid.T) {
 	w.collect(rt)
 	for _, id := range w.shard.groups.ids() {
-		if fault := inconsistency(w.shard.groups.groups[id]); fault != "" {
+		if fault := inconsistency(w.shard.groups.byID[id]); fault != "" {
 			rt.Fatalf("group %s: %s", id, fault)
 		}
-		g := w.shard.groups.groups[id]
+		g := w.shard.groups.byID[id]
 		if g.generation < w.highest[id] {
 			rt.Fatalf("group %s went from generation %d to %d", id, w.highest[id], g.generation)
 		}
 		w.highest[id] = g.generation
 	}
 	for _, id := range worldGroups {
-		if w.shard.groups.groups[id] == nil {
+		if w.shard.groups.byID[id] == nil {
 			delete(w.highest, id)
 		}
 	}
@@ -249,7 +249,7 @@ func (w *world) compareWithReload(rt *rapid.T) {
 		}
 	}
 	for _, id := range worldGroups {
-		a, b := w.shard.groups.groups[id], other.groups.groups[id]
+		a, b := w.shard.groups.byID[id], other.groups.byID[id]
 		if x, y := offsetsOf(a), offsetsOf(b); !maps.Equal(x, y) {
 			rt.Fatalf("group %s has offsets %v, in the log %v", id, x, y)
 		}

@@ -17,7 +17,7 @@ func (s *Shard) join(r *Join) {
 		return
 	}
 	r.Protocols = unique(r.Protocols)
-	g := s.groups.groups[r.Group]
+	g := s.groups.byID[r.Group]
 	switch {
 	case g == nil && r.MemberID != "":
 		s.desk.refuseJoin(r, kerr.UnknownMemberId)

@@ -62,7 +62,7 @@ func (l *ledger) committer(r *CommitOffsets) (*classic, kerr.Code) {
 	if len(r.Group) > maxString {
 		return nil, kerr.InvalidGroupId
 	}
-	g := l.groups.groups[r.Group]
+	g := l.groups.byID[r.Group]
 	member := r.Generation >= 0 || r.MemberID != "" || r.InstanceID != ""
 	switch {
 	case g == nil && r.Generation >= 0:
@@ -115,7 +115,7 @@ func (l *ledger) fetch(r *FetchOffsets) {
 
 func (l *ledger) read(r *FetchOffsets) {
 	var held offsets // none, if there is no such group
-	if g := l.groups.groups[r.Group]; g != nil {
+	if g := l.groups.byID[r.Group]; g != nil {
 		held = g.offsets
 	}
 	current := r.Current

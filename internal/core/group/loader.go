@@ -36,7 +36,7 @@ func (s *Shard) Replay(producer kafka.ProducerID, keyBytes, valueBytes []byte) e
 
 // ReplayMarker ends a transaction: its offsets count from here, or never.
 func (s *Shard) ReplayMarker(producer kafka.ProducerID, commit bool) {
-	s.loader.txns.end(s.groups.groups, producer, commit)
+	s.loader.txns.end(s.groups.byID, producer, commit)
 }
 
 func (l *loader) apply(producer kafka.ProducerID, key, value metarec.Message) {
@@ -65,7 +65,7 @@ func (l *loader) apply(producer kafka.ProducerID, key, value metarec.Message) {
 
 // offset applies a committed offset, or its tombstone (v is nil).
 func (l *loader) offset(producer kafka.ProducerID, id string, tp kafka.TopicPartition, v *metarec.OffsetCommitValue) {
-	g := l.groups.groups[id]
+	g := l.groups.byID[id]
 	if v == nil {
 		if g != nil {
 			g.offsets.remove(tp)
@@ -90,7 +90,7 @@ func (l *loader) offset(producer kafka.ProducerID, id string, tp kafka.TopicPart
 // group applies a group as it was stored, or its tombstone (v is nil). The
 // offsets stay: they have records of their own.
 func (l *loader) group(id string, v *metarec.GroupMetadataValue) {
-	old := l.groups.groups[id]
+	old := l.groups.byID[id]
 	switch {
 	case v == nil && old == nil:
 		return
@@ -146,7 +146,7 @@ func (l *loader) loaded() {
 	d := l.groups.desk
 	d.timers.stop(&l.groups.scan)
 	for _, id := range l.groups.ids() {
-		g := l.groups.groups[id]
+		g := l.groups.byID[id]
 		for _, m := range g.roster.members {
 			m.heard(d)
 		}

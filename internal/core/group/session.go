@@ -20,7 +20,7 @@ func (s *Shard) heartbeat(r *Heartbeat) {
 		s.desk.answer(r, kerr.InvalidGroupId)
 		return
 	}
-	g := s.groups.groups[r.Group]
+	g := s.groups.byID[r.Group]
 	if err := g.checkGeneration(&r.Member); err != kerr.None {
 		s.desk.answer(r, err)
 		return
@@ -35,7 +35,7 @@ func (s *Shard) heartbeat(r *Heartbeat) {
 
 // leave removes members at their own wish, or at an administrator's.
 func (s *Shard) leave(r *Leave) {
-	g := s.groups.groups[r.Group]
+	g := s.groups.byID[r.Group]
 	switch {
 	case r.Group == "":
 		s.desk.answer(r, kerr.InvalidGroupId)

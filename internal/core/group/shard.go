@@ -73,10 +73,10 @@ func (s *Shard) take(ev Event) {
 // resigned answers everything that waits.
 func (s *Shard) resigned() {
 	for _, id := range s.groups.ids() {
-		s.groups.groups[id].resign()
+		s.groups.byID[id].resign()
 	}
 	s.desk.queue.abandon(kerr.NotCoordinator)
-	s.desk.timers, s.groups.groups = timers{}, nil
+	s.desk.timers, s.groups.byID = timers{}, nil
 }
 
 // Topics are all topics that a group has a committed offset of, sorted. It looks

@@ -5,7 +5,7 @@ import "github.com/ottla/ottla/internal/base/kerr"
 // sync hands out assignments. Those of the leader are made durable first;
 // everybody else waits for them.
 func (s *Shard) sync(r *Sync) {
-	g := s.groups.groups[r.Group]
+	g := s.groups.byID[r.Group]
 	if r.Group == "" {
 		s.desk.answer(r, kerr.InvalidGroupId)
 		return
