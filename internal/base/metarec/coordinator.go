@@ -39,6 +39,34 @@ func ReadGroupValue(key Message, src []byte) (Message, int16, error) {
 	return readValue("group", newGroupValue, key, src)
 }
 
+// GroupReader reads records of __consumer_offsets as ReadGroupKey and
+// ReadGroupValue do. Of committed offsets, which nearly all of them are, it hands
+// out the same two messages again and again: they are valid until the next call.
+type GroupReader struct {
+	key   OffsetCommitKey
+	value OffsetCommitValue
+}
+
+// Key reads the key of a record.
+func (r *GroupReader) Key(src []byte) (Message, error) {
+	return readKey("group", func(number int16) Message {
+		if number == r.key.MessageType() {
+			return &r.key
+		}
+		return newGroupKey(number)
+	}, src)
+}
+
+// Value reads the value that stands beside key; nil for a null value.
+func (r *GroupReader) Value(key Message, src []byte) (Message, int16, error) {
+	return readValue("group", func(number int16) Message {
+		if number == r.value.MessageType() {
+			return &r.value
+		}
+		return newGroupValue(number)
+	}, key, src)
+}
+
 // ReadTxnKey reads the key of a record of __transaction_state.
 func ReadTxnKey(src []byte) (Message, error) { return readKey("transaction", newTxnKey, src) }
 

@@ -101,6 +101,8 @@ func FuzzReadCoordinator(f *testing.F) {
 			}
 		}
 		check(ReadGroupKey, ReadGroupValue)
+		var again GroupReader
+		check(again.Key, again.Value)
 		check(ReadTxnKey, ReadTxnValue)
 		check(ReadShareKey, ReadShareValue)
 	})

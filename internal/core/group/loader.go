@@ -12,6 +12,10 @@ import (
 type loader struct {
 	groups *directory
 	txns   transactions
+	reader metarec.GroupReader
+	// topics are the names seen so far: the many partitions of a topic share
+	// one. Nil after the load.
+	topics map[string]string
 }
 
 // Replay applies one record of the partition while it is loaded. producer is
@@ -19,14 +23,14 @@ type loader struct {
 // commit counts when ReplayMarker says so. Records of kinds that are not known
 // are left alone. An error says that a record cannot be read.
 func (s *Shard) Replay(producer kafka.ProducerID, keyBytes, valueBytes []byte) error {
-	key, err := metarec.ReadGroupKey(keyBytes)
+	key, err := s.loader.reader.Key(keyBytes)
 	if errors.Is(err, metarec.ErrUnknownType) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	value, _, err := metarec.ReadGroupValue(key, valueBytes)
+	value, _, err := s.loader.reader.Value(key, valueBytes)
 	if err != nil {
 		return err
 	}
@@ -79,12 +83,28 @@ func (l *loader) offset(producer kafka.ProducerID, id string, tp kafka.TopicPart
 		offset: kafka.Offset(v.Offset), leaderEpoch: kafka.Epoch(v.LeaderEpoch), metadata: v.Metadata,
 		committedAt: v.CommitTimestamp, expiresAt: v.ExpireTimestamp, topic: v.TopicId,
 	}
+	if g.offsets[tp] == nil {
+		tp.Topic = l.shared(tp.Topic)
+	}
 	o := g.offsets.place(tp)
 	if producer != kafka.NoProducer {
 		l.txns.hold(producer, txnOffset{group: id, tp: tp, value: c}, o)
 		return
 	}
 	o.committedOffset, o.set = c, true
+}
+
+// shared gives the copy of a topic's name that is kept.
+func (l *loader) shared(topic string) string {
+	kept, ok := l.topics[topic]
+	if !ok {
+		if l.topics == nil {
+			l.topics = make(map[string]string)
+		}
+		kept = topic
+		l.topics[topic] = kept
+	}
+	return kept
 }
 
 // group applies a group as it was stored, or its tombstone (v is nil). The
@@ -143,6 +163,7 @@ func restoredMember(v *metarec.GroupMetadataValueMemberMetadata, protocol string
 // loaded lets time run for what was replayed: all members have a whole session
 // to find their new coordinator.
 func (l *loader) loaded() {
+	l.topics = nil
 	d := l.groups.desk
 	d.timers.stop(&l.groups.scan)
 	for _, id := range l.groups.ids() {
