@@ -18,7 +18,7 @@ type brokerHeartbeat struct {
 
 func (h brokerHeartbeat) route() Route { return later(0, 2, h.serve).on(OnController) }
 
-func (h brokerHeartbeat) serve(_ Context, req *kmsg.BrokerHeartbeatRequest, reply func(kmsg.Response)) {
+func (h brokerHeartbeat) serve(c Context, req *kmsg.BrokerHeartbeatRequest, reply func(kmsg.Response)) {
 	want := controller.Beat{
 		Broker: kafka.NodeID(req.BrokerID), Epoch: kafka.BrokerEpoch(req.BrokerEpoch),
 		MetadataOffset: kafka.Offset(req.CurrentMetadataOffset),
@@ -35,6 +35,9 @@ func (h brokerHeartbeat) serve(_ Context, req *kmsg.BrokerHeartbeatRequest, repl
 				"broker", req.BrokerID, "replicas", beaten.Unplaced)
 		}
 		if err == nil {
+			if !beaten.Fenced {
+				h.controller.Heard(c.Ctx, c.Conn, want.Broker, want.Epoch)
+			}
 			resp.IsCaughtUp, resp.IsFenced, resp.ShouldShutdown = beaten.CaughtUp, beaten.Fenced, beaten.ShutDown
 		}
 		reply(resp)

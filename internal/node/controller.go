@@ -32,6 +32,7 @@ func newControllerRole(e *env, clusterID string, m *metadata) *controllerRole {
 		Seed:            randomSeed(),
 		BalanceInterval: balanceInterval(e),
 		UncleanInterval: e.cfg.Duration("unclean.leader.election.interval.ms"),
+		FastFencing:     e.cfg.Bool("ottla.fast.fencing.enable"),
 		Fault:           e.failure.fail,
 		Log:             e.part("controller"),
 	})}

@@ -31,7 +31,7 @@ type metadata struct {
 // joinQuorum joins the quorum. The view begins to follow it when all who want to
 // know are there, see follow.
 func joinQuorum(ctx context.Context, e *env, f *folders, advertised []image.Endpoint) (*metadata, error) {
-	client, dialer := e.asClient(), &raftnode.Dialer{}
+	client, dialer := e.asClient(), &transport.Dialer{}
 	client.Dial = dialer.Dial
 	m := &metadata{env: e, peers: transport.NewPool(client)}
 	sender := raftnode.OverTransport(m.peers, dialer, e.cfg.Duration("controller.quorum.request.timeout.ms"))

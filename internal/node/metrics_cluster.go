@@ -9,6 +9,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metrics"
 	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/ctrlnode"
 )
 
 // changes are what a node counts of the metadata that passes by.
@@ -108,6 +109,11 @@ func applied(offset, timestamp, lag string) []metrics.Reading[cluster] {
 func (o outlook) registerController(r *metrics.Registry) {
 	const prefix = "kafka_controller_kafkacontroller_"
 	r.Register(&o.metadata.watched.changes)
+	metrics.Watch(r, func() *ctrlnode.Node { return o.controller.node }, metrics.Reading[*ctrlnode.Node]{
+		Name: "ottla_controller_brokers_fenced_by_proof_total", Kind: metrics.Counter,
+		Help: "Brokers that were fenced before their session ended because their process was gone.",
+		One:  func(n *ctrlnode.Node) float64 { return float64(n.FencedByProof()) },
+	})
 	metrics.Watch(r, o.counted, append(applied(prefix+"lastappliedrecordoffset", prefix+"lastappliedrecordtimestamp", prefix+"lastappliedrecordlagms"),
 		one(prefix+"activecontrollercount", "1 on the active controller. The sum over all must be 1.", func(c cluster) float64 { return number(c.active) }),
 		one(prefix+"lastcommittedrecordoffset", "Offset of the last committed metadata record that this node knows of.", func(c cluster) float64 { return float64(c.committed) }),

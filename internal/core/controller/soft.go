@@ -71,11 +71,16 @@ type Soft struct {
 	*Settings
 	Rand *rand.Rand
 	Live Liveness
+
+	suspects suspicions
 }
 
 // NewSoft makes the soft state of a controller that becomes active.
 func NewSoft(settings *Settings, random *rand.Rand) *Soft {
-	return &Soft{Settings: settings, Rand: random, Live: Liveness{beats: map[kafka.NodeID]beat{}}}
+	return &Soft{
+		Settings: settings, Rand: random, Live: Liveness{beats: map[kafka.NodeID]beat{}},
+		suspects: suspicions{since: map[kafka.NodeID]kafka.Instant{}},
+	}
 }
 
 // newID draws an id that is not reserved and whose text does not begin with a

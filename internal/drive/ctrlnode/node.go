@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -49,6 +50,9 @@ type Config struct {
 	BalanceInterval time.Duration
 	// UncleanInterval is unclean.leader.election.interval.ms.
 	UncleanInterval time.Duration
+	// FastFencing is ottla.fast.fencing.enable: a broker whose process is proven
+	// to be gone does not keep its session.
+	FastFencing bool
 	// Fault is told why this node can never be the active controller, such as
 	// damaged metadata. The node must stop. It must not wait for the controller.
 	Fault func(error)
@@ -72,6 +76,10 @@ type Node struct {
 	mu      sync.Mutex
 	stopped bool    // for good
 	duties  *duties // who sees to periodic work while we are active
+
+	// watch is there while we are active and FastFencing is on.
+	watch         atomic.Pointer[brokerWatch]
+	fencedByProof atomic.Int64
 }
 
 // New makes a controller that stands by.
@@ -126,6 +134,9 @@ func (n *Node) Leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Imag
 	n.cfg.Log.Info("controller is active", "epoch", epoch)
 	n.activate(epoch, latest)
 	n.duties = startDuties(n)
+	if n.cfg.FastFencing {
+		n.watch.Store(newBrokerWatch(n))
+	}
 }
 
 // activate claims the epoch together with what a new active controller begins
@@ -167,6 +178,9 @@ func (n *Node) Stop() {
 
 // endDuties is called with mu held.
 func (n *Node) endDuties() {
+	if w := n.watch.Swap(nil); w != nil {
+		w.stop()
+	}
 	if n.duties != nil {
 		n.duties.stop()
 		n.duties = nil

@@ -31,7 +31,7 @@ func needs(req kmsg.Request) int16 {
 
 // peers is a Sender over connections of package transport.
 type peers struct {
-	*Dialer
+	dialer  *transport.Dialer
 	pool    *transport.Pool
 	timeout time.Duration
 }
@@ -40,8 +40,8 @@ type peers struct {
 // the quorum's own: answers come in order, and a fetch may wait for half a
 // second. The pool connects through the dialer, which so is a witness. A request
 // without answer after timeout fails with its connection.
-func OverTransport(pool *transport.Pool, dialer *Dialer, timeout time.Duration) Sender {
-	return &peers{Dialer: dialer, pool: pool, timeout: timeout}
+func OverTransport(pool *transport.Pool, dialer *transport.Dialer, timeout time.Duration) Sender {
+	return &peers{dialer: dialer, pool: pool, timeout: timeout}
 }
 
 // Send carries a request to an address.

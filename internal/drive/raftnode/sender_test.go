@@ -81,7 +81,7 @@ func TestAQuorumOverSockets(t *testing.T) {
 		cfg.Self, cfg.Voters, cfg.Endpoints, cfg.Seed = kafka.ReplicaKey{Node: id, Dir: kafka.DirID{1, byte(id)}}, voters, endpoints(s.port), uint64(id)
 		pool := transport.NewPool(transport.ClientConfig{ClientID: "raft-client"})
 		defer pool.Close()
-		cfg.Sender = OverTransport(pool, &Dialer{}, 2*time.Second)
+		cfg.Sender = OverTransport(pool, &transport.Dialer{}, 2*time.Second)
 		s.node = start(t, cfg)
 		ears[id] = listen(s.node)
 		close(s.ready)
@@ -131,7 +131,7 @@ func TestAPreVoteDoesNotReachAPeerThatWouldTakeItForAVote(t *testing.T) {
 	w := translator{clusterID: "c"}
 	for range 2 { // on a new connection, and on one that is there
 		got := make(chan error, 1)
-		OverTransport(pool, &Dialer{}, patience).Send(1, hostPort(endpoints(s.port)[0]), w.askVote(raft.VoteRequest{PreVote: true}), func(_ kmsg.Response, err error) { got <- err })
+		OverTransport(pool, &transport.Dialer{}, patience).Send(1, hostPort(endpoints(s.port)[0]), w.askVote(raft.VoteRequest{PreVote: true}), func(_ kmsg.Response, err error) { got <- err })
 		if err := <-got; !errors.Is(err, ErrUnsupportedVersion) {
 			t.Errorf("got %v", err)
 		}

@@ -245,6 +245,7 @@ func TestStaticVotersBecomeDynamic(t *testing.T) {
 func TestChangesOfVotersOnTheWire(t *testing.T) {
 	n := start(t, lone(vfs.NewMem(), dataDir))
 	defer stop(t, n)
+	listen(n).awaitEnd(t, 1) // before that nothing is committed, and changes have to wait
 	other := "other"
 	add, remove, update := addition(2), removal(2), kmsg.NewPtrUpdateRaftVoterRequest()
 	add.ClusterID, remove.ClusterID, update.ClusterID = &other, &other, &other

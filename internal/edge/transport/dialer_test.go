@@ -1,12 +1,13 @@
-package raftnode
+package transport
 
 import (
 	"context"
 	"net"
 	"testing"
+	"time"
 )
 
-// B3: proof of death is that every address that was reached refuses, twice.
+// Proof of death is that every address that was reached refuses, twice.
 func TestOnlyRefusalsAreProofOfDeath(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -16,7 +17,7 @@ func TestOnlyRefusalsAreProofOfDeath(t *testing.T) {
 	var d Dialer
 	f := func(ctx context.Context, addr string, want bool) {
 		t.Helper()
-		if d.Gone(ctx, addr) != want {
+		if d.Gone(ctx, time.Millisecond, addr) != want {
 			t.Errorf("%s is gone: %v", addr, !want)
 		}
 	}
@@ -30,8 +31,8 @@ func TestOnlyRefusalsAreProofOfDeath(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	over, cancel := contextThatIsOver()
-	defer cancel()
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
 	f(over, addr, false) // cannot be looked at
 	f(t.Context(), addr, true)
 	d.note(addr, "127.0.0.1:1")
@@ -42,6 +43,38 @@ func TestOnlyRefusalsAreProofOfDeath(t *testing.T) {
 	}
 	defer listener.Close()
 	f(t.Context(), addr, false) // one of its addresses listens again
+}
+
+// The kernel may close the connections of a process that was killed before its
+// listener: for a moment somebody seems to be there.
+func TestAListenerThatIsAboutToCloseIsAskedAgain(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Dialer
+	conn, err := d.Dial(t.Context(), listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	closed := make(chan error, 1)
+	go func() {
+		for range 2 { // the first connection, and the first attempt
+			c, err := listener.Accept()
+			if err != nil {
+				break
+			}
+			_ = c.Close()
+		}
+		closed <- listener.Close()
+	}()
+	if !d.Gone(t.Context(), 20*time.Millisecond, listener.Addr().String()) {
+		t.Error("taken to be alive")
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
 }
 
 func TestFewAddressesOfAPeerAreRemembered(t *testing.T) {

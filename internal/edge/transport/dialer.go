@@ -1,0 +1,104 @@
+package transport
+
+import (
+	"context"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Dialer connects and remembers where it got through, so that it can tell later
+// whether nobody is there any more.
+type Dialer struct {
+	dialer  net.Dialer
+	mu      sync.Mutex
+	reached map[string][]string // addresses of the network, by host:port
+}
+
+// maxReached bounds what is remembered of a host:port; all of it has to refuse.
+const maxReached = 4
+
+// maxAttempts bounds the connections that Gone tries to each address: with
+// pauses from 20 ms on it gives up on a process that goes on accepting after 1.2 s.
+const maxAttempts = 6
+
+// refusalLimit is how long a refusal may take. A refusal is quick; silence
+// proves nothing.
+const refusalLimit = time.Second
+
+// Dial is for ClientConfig.
+func (d *Dialer) Dial(ctx context.Context, addr string) (net.Conn, error) {
+	conn, err := d.dialer.DialContext(ctx, "tcp", addr)
+	if err == nil {
+		d.note(addr, conn.RemoteAddr().String())
+	}
+	return conn, err
+}
+
+func (d *Dialer) note(addr, at string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.reached == nil {
+		d.reached = map[string][]string{}
+	}
+	known := slices.DeleteFunc(d.reached[addr], func(o string) bool { return o == at })
+	d.reached[addr] = append(known[max(0, len(known)-maxReached+1):], at)
+}
+
+// Gone tells whether every address that was reached under these host:port
+// refuses a connection, and does so again after a pause. Time-outs, unreachable
+// hosts and failed look-ups prove nothing, and neither does an address that was
+// never reached. A process that ends closes its connections before, or after,
+// its listeners: one that accepts is asked again, after pauses that double, for
+// a while. Gone waits for all that, at most until ctx ends.
+func (d *Dialer) Gone(ctx context.Context, pause time.Duration, addrs ...string) bool {
+	var reached []string
+	d.mu.Lock()
+	for _, addr := range addrs {
+		reached = append(reached, d.reached[addr]...)
+	}
+	d.mu.Unlock()
+	if len(reached) == 0 {
+		return false
+	}
+	refused, wait := 0, pause
+	for range maxAttempts {
+		if d.allRefuse(ctx, reached) {
+			refused, wait = refused+1, pause
+		} else {
+			refused, wait = 0, 2*wait
+		}
+		if refused == 2 || !sleep(ctx, wait) {
+			break
+		}
+	}
+	return refused == 2
+}
+
+// sleep waits; false means that ctx ended first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (d *Dialer) allRefuse(ctx context.Context, reached []string) bool {
+	ctx, cancel := context.WithTimeout(ctx, refusalLimit)
+	defer cancel()
+	for _, at := range reached {
+		conn, err := d.dialer.DialContext(ctx, "tcp", at)
+		if err == nil {
+			_ = conn.Close()
+		}
+		if !Refused(err) {
+			return false
+		}
+	}
+	return true
+}
