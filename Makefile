@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit simulation scenes mutants fuzz processes interop bench figures soak deps clean
+.PHONY: build check test quick unit explorer simulation scenes mutants fuzz processes interop bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -30,6 +30,13 @@ unit:
 # The quorum in virtual time: 1000 seeds, and a sample of planted bugs that it has to find.
 simulation:
 	$(GO) test -v -count=1 -timeout 15m ./internal/sim -seeds 1000
+
+# Every state of small quorums: first the toy on which the explorer is calibrated, then the core; each of its large
+# scopes gets this long.
+EXPLORE ?= 10s
+explorer:
+	$(GO) test -v -count=1 -timeout 60m ./internal/explore -toy-restarts 0
+	$(GO) test -v -count=1 -timeout 180m -run 'ExploreTheCore' ./internal/core/raft -explore $(EXPLORE)
 
 # The scenes of docs/kip-996.md: how many epochs each costs, over this many seeds of each.
 SEEDS ?= 1000

@@ -25,6 +25,7 @@ summary() {
 stage deps 3 make -s deps
 stage quick 3 make -s check
 stage unit 5 make -s unit
+stage explorer 2 make -s explorer
 stage simulation 3 make -s simulation
 stage fuzz 3 make -s fuzz
 stage processes 6 make -s processes

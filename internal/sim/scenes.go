@@ -143,7 +143,7 @@ func threeEpochs(s *Stage) {
 	a, d := s.leader(), s.w.node(4)
 	s.cut(a, s.w.nodes...)
 	s.live(50 * time.Millisecond)
-	s.wait("a second leader", func() bool { return s.leader() != a })
+	s.wait("a second leader", func() bool { n := s.leads(); return n != nil && n != a })
 	b, epoch := s.leader(), s.highest()
 	var links [][2]*node
 	for _, n := range s.w.nodes {

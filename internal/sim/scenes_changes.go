@@ -162,7 +162,11 @@ func (m Mix) Scene() Scene {
 		}
 		d := s.other(l)
 		s.cut(d, l)
-		s.measure = s.leaderless(s.upTo(4*time.Second), func(*node) bool { return true })
+		anybody := func(*node) bool { return true }
+		s.measure = s.leaderless(s.upTo(4*time.Second), anybody)
+		for s.leads() == nil && s.measure < patience {
+			s.measure += s.leaderless(100*time.Millisecond, anybody)
+		}
 		l = s.leader()
 		s.cut(l, s.w.nodes...)
 		gone := l
