@@ -35,16 +35,13 @@ func (c *Core) Describe(now kafka.Instant) (q Quorum, ok bool) {
 	q = Quorum{Leader: c.cfg.Self.Node, Epoch: c.election.Epoch, HighWatermark: l.hw}
 	for _, v := range voters {
 		if v.Key.Matches(c.cfg.Self) {
-			// Like Kafka's, a static voter's own entry has no directory.
 			q.Voters = append(q.Voters, ReplicaState{Key: v.Key, End: c.log.end, Endpoints: c.cfg.Endpoints})
 			continue
 		}
 		x, known := l.replicas.find(v.Key)
 		s := stateOf(x, known, now)
-		s.Endpoints = v.Endpoints
-		if !known {
-			s.Key = v.Key
-		}
+		// As in Kafka, a static voter has no directory, although its fetches name one.
+		s.Key, s.Endpoints = v.Key, v.Endpoints
 		q.Voters = append(q.Voters, s)
 	}
 	for _, x := range l.replicas.all {

@@ -109,6 +109,11 @@ func TestSilentObserversAreDropped(t *testing.T) {
 	if !ok || len(q.Voters) != 3 || len(q.Observers) != 1 || q.Leader != lead.id || q.HighWatermark != lead.core.hw {
 		t.Fatalf("%+v", q)
 	}
+	for _, v := range q.Voters { // as a running 4.4 tells of static voters
+		if v.Key.Dir != (kafka.DirID{}) {
+			t.Errorf("static voter %d is described with directory %v", v.Key.Node, v.Key.Dir)
+		}
+	}
 	if q, _ = lead.core.Describe(w.now.Add(301 * time.Second)); len(q.Observers) != 0 || len(q.Voters) != 3 {
 		t.Errorf("after 301 s: %+v", q)
 	}

@@ -120,7 +120,7 @@ func kafkasTools(t *testing.T, w itest.World) {
 	t.Run("kafka-metadata-quorum", func(t *testing.T) {
 		says(t, kt("kafka-metadata-quorum", "describe", "--status"), `LeaderId:\s+[1-3]`, `LeaderEpoch:\s+[1-9]`, `MaxFollowerLag:\s+\d+$`, `CurrentObservers:\s+\[\]`)
 		table := kt("kafka-metadata-quorum", "describe", "--replication")
-		if leaders, followers := times(table, `^[1-3]\s.*\sLeader\s*$`), times(table, `^[1-3]\s.*\sFollower\s*$`); leaders != 1 || followers != w.Nodes-1 {
+		if leaders, followers := times(table, `^[1-3]\s+A{22}\s.*\sLeader\s*$`), times(table, `^[1-3]\s+A{22}\s.*\sFollower\s*$`); leaders != 1 || followers != w.Nodes-1 {
 			t.Errorf("%d leaders and %d followers in:\n%s", leaders, followers, table)
 		}
 	})
