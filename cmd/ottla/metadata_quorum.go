@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -191,41 +193,63 @@ func newQuorumState(resp *kmsg.DescribeQuorumResponse, p kmsg.DescribeQuorumResp
 	return q
 }
 
+// printStatus prints what Kafka's tool prints, to the letter.
 func (q *quorumState) printStatus(w io.Writer) error {
-	var maxLag, leaderCaughtUp, leastCaughtUp int64
-	var voters, observers []string
+	var voters, observers []quorumReplica
 	for _, r := range q.Replicas {
 		if r.Status == "Observer" {
-			observers = append(observers, r.describe())
-			continue
-		}
-		voters = append(voters, r.describe())
-		maxLag = max(maxLag, r.Lag)
-		if r.Status == "Leader" {
-			leaderCaughtUp, leastCaughtUp = r.CaughtUp, r.CaughtUp
+			observers = append(observers, r)
 		} else {
-			leastCaughtUp = min(leastCaughtUp, r.CaughtUp)
+			voters = append(voters, r)
 		}
 	}
-	t := &table{}
-	t.row("ClusterId:", q.ClusterID)
-	t.row("LeaderId:", q.Leader)
-	t.row("LeaderEpoch:", q.Epoch)
-	t.row("HighWatermark:", q.HighWatermark)
-	t.row("MaxFollowerLag:", maxLag)
-	t.row("MaxFollowerLagTimeMs:", lagTime(leaderCaughtUp, leastCaughtUp))
-	t.row("CurrentVoters:", "["+strings.Join(voters, ", ")+"]")
-	t.row("CurrentObservers:", "["+strings.Join(observers, ", ")+"]")
-	return t.print(w)
+	lag, lagTime := furthestBehind(voters)
+	var failed error
+	for _, line := range []struct {
+		name  string
+		value any
+	}{
+		{"ClusterId", q.ClusterID}, {"LeaderId", q.Leader}, {"LeaderEpoch", q.Epoch}, {"HighWatermark", q.HighWatermark},
+		{"MaxFollowerLag", lag}, {"MaxFollowerLagTimeMs", lagTime},
+		{"CurrentVoters", describeAll(voters)}, {"CurrentObservers", describeAll(observers)},
+	} {
+		if _, err := fmt.Fprintf(w, "%-24s%v\n", line.name+":", line.value); err != nil {
+			failed = err
+		}
+	}
+	return failed
 }
 
-// lagTime is how long the slowest voter has been behind; -1 when a time is not
-// known.
-func lagTime(leader, slowest int64) int64 {
-	if leader < 0 || slowest < 0 {
-		return -1
+// furthestBehind is how many records the voter with the shortest log lacks, and
+// for how many milliseconds it has: -1 when that is not known. The leader comes
+// first among the voters.
+func furthestBehind(voters []quorumReplica) (records, millis int64) {
+	if len(voters) == 0 {
+		return 0, -1
 	}
-	return leader - slowest
+	leader, slowest := voters[0], voters[0]
+	for _, v := range voters {
+		if v.End < slowest.End {
+			slowest = v
+		}
+	}
+	switch {
+	case slowest.ID == leader.ID:
+		return 0, 0
+	case leader.CaughtUp < 0 || slowest.CaughtUp < 0:
+		return slowest.Lag, -1
+	}
+	return slowest.Lag, leader.CaughtUp - slowest.CaughtUp
+}
+
+// describeAll lists replicas by their ids.
+func describeAll(list []quorumReplica) string {
+	list = slices.SortedFunc(slices.Values(list), func(a, b quorumReplica) int { return cmp.Compare(a.ID, b.ID) })
+	all := make([]string, len(list))
+	for i, r := range list {
+		all[i] = r.describe()
+	}
+	return "[" + strings.Join(all, ", ") + "]"
 }
 
 // describe writes a replica as Kafka's tool does, in JSON.
