@@ -117,7 +117,7 @@ func (p *partition) replayBatches(d *batch.Decoder, b []byte, at kafka.Offset) (
 		if h.Transactional() {
 			producer = h.ProducerID
 		}
-		for r, err := range d.Records(whole) {
+		for r, err := range d.SharedRecords(whole) {
 			if err == nil {
 				err = p.replayRecord(h, producer, r)
 			}

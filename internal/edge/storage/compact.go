@@ -261,7 +261,7 @@ func (r *rewrite) readKeys(s source, from kafka.Offset) error {
 			r.end = h.BaseOffset
 			return nil
 		}
-		for rec, err := range r.decoder.Records(b) {
+		for rec, err := range r.decoder.SharedRecords(b) {
 			if err != nil {
 				return fmt.Errorf("%w: batch at %d: %w", ErrUncleanable, h.BaseOffset, err)
 			}

@@ -171,7 +171,7 @@ func (r *rewrite) data(h batch.Header, b []byte) error {
 	horizon, set := h.DeleteHorizon()
 	expired := set && horizon <= r.nowMs
 	kept, tombstones, total := 0, false, 0
-	for rec, err := range r.decoder.Records(b) {
+	for rec, err := range r.decoder.SharedRecords(b) {
 		if err != nil {
 			return fmt.Errorf("%w: batch at %d: %w", ErrUncleanable, h.BaseOffset, err)
 		}
@@ -263,7 +263,7 @@ func (r *rewrite) rebuild(h batch.Header, b []byte, horizon int64, set bool, kee
 		r.builder = batch.NewBuilder(opt)
 	}
 	r.builder.Reset(opt)
-	for rec, err := range r.decoder.Records(b) {
+	for rec, err := range r.decoder.SharedRecords(b) {
 		if err != nil {
 			return fmt.Errorf("%w: batch at %d: %w", ErrUncleanable, h.BaseOffset, err)
 		}
