@@ -163,6 +163,14 @@ func (f *Fault) OpenFile(name string, flag int, perm fs.FileMode) (File, error) 
 	return &faultFile{File: file, fault: f}, nil
 }
 
+// Mkdir is an OpMkdir.
+func (f *Fault) Mkdir(name string, perm fs.FileMode) error {
+	if err := f.check(OpMkdir, name); err != nil {
+		return err
+	}
+	return f.under.Mkdir(name, perm)
+}
+
 // MkdirAll is an OpMkdir.
 func (f *Fault) MkdirAll(name string, perm fs.FileMode) error {
 	if err := f.check(OpMkdir, name); err != nil {

@@ -145,6 +145,25 @@ func (m *Mem) OpenFile(name string, flag int, _ fs.FileMode) (File, error) {
 	return &memFile{disk: m, node: n, name: name, readable: access != os.O_WRONLY, writable: access != os.O_RDONLY}, nil
 }
 
+// Mkdir makes a folder; SyncDir of its parent makes it durable.
+func (m *Mem) Mkdir(name string, _ fs.FileMode) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	parent, err := m.find(path.Dir(name))
+	switch {
+	case err != nil:
+	case !parent.dir:
+		err = errNotFolder
+	case parent.entries[path.Base(name)] != nil:
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return fail("mkdir", name, err)
+	}
+	m.set(entryChange{parent, path.Base(name), newFolder(m.clock())})
+	return nil
+}
+
 // MkdirAll makes a folder and its parents; SyncDir of each parent makes them
 // durable.
 func (m *Mem) MkdirAll(name string, _ fs.FileMode) error {

@@ -142,6 +142,16 @@ func TestFoldersListRenameAndRemove(t *testing.T) {
 	each(t, func(t *testing.T, d FS, root string) {
 		sub := filepath.Join(root, "a", "b")
 		must(t, MkdirAllSync(d, sub, 0o755))
+		if err := d.Mkdir(sub, 0o755); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("making a folder that is there gives %v", err)
+		}
+		if err := d.Mkdir(filepath.Join(root, "no", "b"), 0o755); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("making a folder in one that is not there gives %v", err)
+		}
+		must(t, d.Mkdir(filepath.Join(root, "made"), 0o755))
+		if info, err := d.Stat(filepath.Join(root, "made")); err != nil || !info.IsDir() {
+			t.Errorf("the folder that was made: %v", err)
+		}
 		write(t, d, filepath.Join(sub, "2"), "two")
 		write(t, d, filepath.Join(sub, "1"), "one")
 		list, err := d.ReadDir(sub)

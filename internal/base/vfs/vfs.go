@@ -14,6 +14,9 @@ import (
 type FS interface {
 	// OpenFile takes the flags of package os.
 	OpenFile(name string, flag int, perm fs.FileMode) (File, error)
+	// Mkdir makes a folder in one that exists; fs.ErrExist if there is something
+	// of that name.
+	Mkdir(name string, perm fs.FileMode) error
 	MkdirAll(name string, perm fs.FileMode) error
 	Remove(name string) error
 	RemoveAll(name string) error

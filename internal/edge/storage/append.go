@@ -172,6 +172,11 @@ func (l appending) append(b []byte, base, end kafka.Offset) (rolled bool, err er
 		return rolled, l.refuse("append", err)
 	}
 	news := l.publish(active, b, base, end)
+	if active.log.takeFresh() {
+		l.mu.Lock()
+		l.dirSaved = false
+		l.mu.Unlock()
+	}
 	for _, t := range news.aborted {
 		// Before the caller can raise the high watermark over the marker, and
 		// with it the last stable offset, the index knows the transaction.
@@ -181,11 +186,6 @@ func (l appending) append(b []byte, base, end kafka.Offset) (rolled bool, err er
 	}
 	// The records are in the log: what cannot be written for want of open files
 	// is written with one of the next.
-	if news.epoch {
-		if err := l.writeEpochs(false); err != nil && !vfs.TooManyFiles(err) {
-			return rolled, l.fail("append", err)
-		}
-	}
 	if err := l.afterAppend(active, len(b)); err != nil && !vfs.TooManyFiles(err) {
 		return rolled, l.fail("append", err)
 	}
@@ -203,10 +203,7 @@ func write(f *file, b []byte, pos int64) error {
 }
 
 // news is what an append brings beside its records.
-type news struct {
-	epoch   bool // the history of epochs has grown, or its file is behind
-	aborted []AbortedTxn
-}
+type news struct{ aborted []AbortedTxn }
 
 // publish makes written batches part of the log for all who read.
 func (l appending) publish(s *segment, b []byte, base, end kafka.Offset) (n news) {
@@ -216,12 +213,13 @@ func (l appending) publish(s *segment, b []byte, base, end kafka.Offset) (n news
 		invariant.Check(false, "append of [%d, %d) to a log that ends at %d", base, end, l.end)
 	}
 	pos, now := s.size, l.nowMs()
-	n.epoch = l.epochsBehind
 	s.marks.add(base, pos)
 	for h, bytes := range batch.All(b) {
 		s.took(h, pos, l.config().IndexIntervalBytes)
 		pos += int64(len(bytes))
-		n.epoch = l.epochs.assign(h.LeaderEpoch, h.BaseOffset) || n.epoch
+		if l.epochs.assign(h.LeaderEpoch, h.BaseOffset) {
+			l.epochsBehind, l.epochsSaved = true, false
+		}
 		if t, aborted := l.producers.took(h, bytes, now); aborted {
 			n.aborted = append(n.aborted, t)
 		}
@@ -286,12 +284,13 @@ const snapshotEvery = 16 << 20
 
 // afterAppend does what is due from time to time.
 func (l appending) afterAppend(s *segment, bytes int) error {
+	l.stir()
 	l.snapshots.since += int64(bytes)
 	if l.firstDirtyMs == 0 {
 		l.firstDirtyMs = l.nowMs()
 	}
 	if len(s.offsets.pending) >= pendingEntries || len(s.times.pending) >= pendingEntries || s.sinceFlush >= pendingBytes {
-		if err := s.flushIndexes(); err != nil {
+		if err := errors.Join(l.saveEpochs(), s.flushIndexes()); err != nil {
 			return err
 		}
 	}
@@ -354,6 +353,9 @@ func (l *Log) Roll() error {
 
 func (l appending) roll(base kafka.Offset) error {
 	old := l.active()
+	if err := l.saveEpochs(); err != nil {
+		return err
+	}
 	if err := old.finishIndexes(); err != nil {
 		return err
 	}

@@ -46,6 +46,8 @@ type file struct {
 	pins   int
 	used   bool // since the pool's hand last passed
 	dead   bool // replaced or removed: close at the last release
+	unborn bool // it is not there yet, and is made when it is first opened
+	fresh  bool // it was made so; its folder's entry may be unsynced
 
 	prev, next *file // in the pool's ring; guarded by the pool
 }
@@ -69,16 +71,47 @@ func (f *file) opened(flag int) (vfs.File, error) {
 		if f.dead {
 			return nil, fs.ErrClosed
 		}
+		if f.unborn {
+			flag |= os.O_CREATE
+		}
 		opened, err := f.folder.open(FileName(f.base, f.suffix), flag)
 		if err != nil {
 			return nil, err
 		}
-		f.f = opened
+		f.f, f.fresh, f.unborn = opened, f.fresh || f.unborn, false
 		f.pool.add(f)
 	}
 	f.refs++
 	f.used = true
 	return f.f, nil
+}
+
+// isUnborn tells whether the file is not there yet.
+func (f *file) isUnborn() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.unborn
+}
+
+// bear makes the file, if it is not there yet.
+func (f *file) bear() error {
+	if !f.isUnborn() {
+		return nil
+	}
+	_, err := f.acquire()
+	if err == nil {
+		f.release()
+	}
+	return err
+}
+
+// takeFresh tells, once, that the file was made when it was needed.
+func (f *file) takeFresh() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fresh := f.fresh
+	f.fresh = false
+	return fresh
 }
 
 func (f *file) release() {
@@ -159,10 +192,7 @@ func (f *file) rename(suffix string) error {
 	defer f.mu.Unlock()
 	from := f.path()
 	to := f.folder.join(FileName(f.base, suffix))
-	if err := f.folder.fs.Rename(from, to); err != nil {
-		if os.IsNotExist(err) {
-			return nil
-		}
+	if err := f.folder.fs.Rename(from, to); err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	f.suffix = suffix

@@ -32,9 +32,6 @@ func (i *identity) Dir() string { return i.folder.path() }
 // Config is the topic's settings as last set.
 func (i *identity) Config() config.LogConfig { return *i.config() }
 
-// SetConfig changes the topic's settings for what comes.
-func (i *identity) SetConfig(c config.LogConfig) { i.settings.Store(&c) }
-
 func (i *identity) config() *config.LogConfig { return i.settings.Load() }
 
 func (i *identity) nowMs() int64 { return i.now().UnixMilli() }

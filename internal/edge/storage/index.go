@@ -110,7 +110,10 @@ func (x *index) write(n int, list []entry) error {
 
 // truncateFile cuts the file after n entries.
 func (x *index) truncateFile(n int) error {
-	f, err := x.file.acquireNew() // recovery makes one that is missing
+	if n == 0 && x.file.isUnborn() {
+		return nil
+	}
+	f, err := x.file.acquireNew()
 	if err != nil {
 		return err
 	}

@@ -29,12 +29,12 @@ func Open(opt Options) (*Log, error) {
 	l := &Log{
 		identity: identity{partition: opt.TP, folder: dir, now: opt.Now, baseLogger: opt.Logger},
 		health:   health{tp: opt.TP, onError: opt.OnError},
-		fs:       opt.FS, files: opt.Files, metrics: opt.Metrics,
+		fs:       opt.FS, files: opt.Files, metrics: opt.Metrics, onWork: opt.OnWork,
 		beforeTruncate: opt.BeforeTruncate, expiry: opt.ProducerExpiry,
 		snapshots: snapshots{folder: dir, at: kafka.NoOffset},
 	}
 	l.random.Seed(opt.Seed, uint64(opt.TP.Partition))
-	l.SetConfig(opt.Config)
+	l.settings.Store(&opt.Config)
 	if err := l.load(opt); err != nil {
 		for _, s := range l.segments {
 			_ = s.closeIdle()
@@ -47,8 +47,16 @@ func Open(opt Options) (*Log, error) {
 // load makes the folder or reads what is in it. A new log is not synced: like
 // its records it becomes durable with the first Sync.
 func (l *Log) load(opt Options) error {
-	if err := l.fs.MkdirAll(l.folder.path(), 0o755); err != nil {
+	fresh, err := l.folder.make()
+	if err != nil {
 		return err
+	}
+	if fresh {
+		l.topicID = opt.TopicID
+		if err := writeTopicID(l.fs, l.folder.path(), opt.TopicID); err != nil {
+			return err
+		}
+		return l.begin(max(opt.LogStart, 0))
 	}
 	files, err := l.folder.list()
 	if err != nil {
@@ -74,22 +82,26 @@ func (l *Log) load(opt Options) error {
 	if err := r.run(); err != nil {
 		return err
 	}
+	l.stir()
 	return l.CloseIdle()
 }
 
-// begin makes the first segment of a new log.
+// begin makes the first segment of a new log. Its files are made when something
+// is written to them: many logs are made at once, and some are never written to.
+// A log that does not begin at 0 needs one to say so.
 func (l *Log) begin(at kafka.Offset) error {
 	s := l.newSegment(at, 0, "")
 	s.timesKnown = true
-	if err := create(s); err != nil {
-		return err
-	}
 	l.segments = []*segment{s}
 	l.start, l.end, l.recovery = at, at, at
-	if err := l.writeEpochs(false); err != nil {
-		return err
+	if at > 0 {
+		if err := create(s); err != nil {
+			return err
+		}
+		return l.CloseIdle()
 	}
-	return l.CloseIdle()
+	s.log.unborn, s.offsets.file.unborn, s.times.file.unborn = true, true, true
+	return nil
 }
 
 // findSegments takes over the log files, in order, and removes index files that
@@ -115,6 +127,9 @@ func (r *recovery) findSegments(list []found) error {
 				return err
 			}
 		}
+	}
+	for i, s := range r.segments {
+		s.offsets.file.unborn, s.times.file.unborn = r.indexes[i].offsets < 0, r.indexes[i].times < 0
 	}
 	return nil
 }

@@ -48,6 +48,9 @@ type Options struct {
 	// OnError is called once, with the first write or sync that failed. From
 	// then on the log refuses to change.
 	OnError func(error)
+	// OnWork is called when there is something for Tick to do, or the log's start or
+	// recovery point has changed, once until Tick begins. It must not block or use the log, as the log's locks may be held.
+	OnWork func(*Log)
 	// BeforeTruncate is called before bytes below the recovery point go, with
 	// the lower one. It must make it durable: a checkpoint that stays behind
 	// would call what is written there later synced. It may be nil where no
@@ -70,8 +73,10 @@ type Log struct {
 
 	fs      vfs.FS
 	files   *Files
-	metrics *Metrics // nil: nobody counts
-	random  rand.PCG // guarded by writer
+	onWork  func(*Log)
+	stirred atomic.Bool // OnWork was called since Tick began last
+	metrics *Metrics    // nil: nobody counts
+	random  rand.PCG    // guarded by writer
 
 	beforeTruncate func(kafka.Offset) error
 	expiry         time.Duration

@@ -1,7 +1,9 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -67,6 +69,21 @@ func (f *folder) path() string {
 }
 
 func (f *folder) join(name string) string { return filepath.Join(f.path(), name) }
+
+// make makes the folder, with its parents, and tells whether it was not there.
+func (f *folder) make() (fresh bool, err error) {
+	name := f.path()
+	err = f.fs.Mkdir(name, 0o755)
+	switch {
+	case err == nil:
+		return true, nil
+	case errors.Is(err, fs.ErrExist):
+		return false, nil
+	case isMissing(err):
+		return true, f.fs.MkdirAll(name, 0o755)
+	}
+	return false, err
+}
 
 // open opens a file of the folder, which is not renamed meanwhile.
 func (f *folder) open(name string, flag int) (vfs.File, error) {

@@ -27,7 +27,9 @@ type recovery struct {
 	found   []kafka.Offset // of producers, in order
 	// replayFrom is the first offset whose transaction index entries are gone.
 	replayFrom kafka.Offset
-	epochsGone bool // the epoch file is missing or damaged
+	epochsGone bool         // the epoch file is missing or damaged
+	damaged    bool         // it is damaged
+	saved      []EpochStart // what is in it
 	// lossesAbove is the offset above which a gap between two segments can only
 	// be a loss: not where compaction may have been, nor what was synced, nor
 	// what others wrote. It stays when the whole log is validated.
@@ -88,9 +90,9 @@ func (r *recovery) loadEpochs() error {
 	r.epochs, err = decodeEpochs(b)
 	if err != nil || len(b) == 0 {
 		r.logger().Warn("the epoch file is damaged and is built again", "error", err)
-		r.epochs, r.epochsGone = epochs{}, true
+		r.epochs, r.epochsGone, r.damaged = epochs{}, true, true
 	}
-	r.epochsSaved = r.opt.Clean
+	r.epochsSaved, r.saved = r.opt.Clean, slices.Clone(r.epochs.list)
 	return nil
 }
 
@@ -131,7 +133,7 @@ func (r *recovery) segment(i int, last bool, next kafka.Offset) (whole bool, err
 		}
 		return whole, err
 	}
-	err = s.openIndexes(r.indexes[i].offsets, r.indexes[i].times)
+	err = s.openIndexes(r.indexes[i].offsets, r.indexes[i].times, last)
 	if errors.Is(err, errBadIndex) {
 		// Nothing was lost here, so what follows stays even if a batch has gone
 		// bad on the disk. The same holds for the epochs: those of later
@@ -190,10 +192,11 @@ func (r *recovery) scanAll(s *segment) (whole bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if s != r.active() || !whole {
-		s.indexTime()
+	if s == r.active() && whole {
+		return whole, r.flush(s)
 	}
-	return whole, s.flushIndexes()
+	s.indexTime()
+	return whole, errors.Join(r.flush(s), s.bearIndexes())
 }
 
 // scan reads the batches of a segment from a position on, learns their epochs,
@@ -215,7 +218,7 @@ func (r *recovery) scan(s *segment, from int64, took func(batch.Header, int64)) 
 		r.end = h.End()
 		r.epochs.assign(h.LeaderEpoch, h.BaseOffset)
 		if len(s.offsets.pending) >= pendingEntries {
-			failed = s.flushIndexes()
+			failed = r.flush(s)
 		}
 		return failed == nil
 	})
@@ -274,11 +277,10 @@ func (r *recovery) markUnsynced() {
 }
 
 func (r *recovery) settleEpochsAndProducers() error {
-	changed := r.epochs.truncateEnd(r.end)
-	if r.epochs.truncateStart(r.start) || changed || r.epochsGone {
-		if err := r.writeEpochs(false); err != nil {
-			return err
-		}
+	r.epochs.truncateEnd(r.end)
+	r.epochs.truncateStart(r.start)
+	if err := r.saveLearned(); err != nil {
+		return err
 	}
 	err := truncation{r.Log}.reloadProducersFrom(r.found, min(r.end, r.replayFrom))
 	if errors.Is(err, errTorn) {
@@ -288,12 +290,33 @@ func (r *recovery) settleEpochsAndProducers() error {
 	return err
 }
 
+// saveLearned writes the epochs if they are not those in the file.
+func (r *recovery) saveLearned() error {
+	if !r.damaged && slices.Equal(r.epochs.list, r.saved) {
+		return nil
+	}
+	r.damaged, r.saved = false, slices.Clone(r.epochs.list)
+	return r.writeEpochs(false)
+}
+
+// flush writes pending index entries, and before those of the last segment the
+// epochs, see saveEpochs. A history that is gone is written when all of it is known
+// again: a part of it in a good file would pass for all.
+func (r *recovery) flush(s *segment) error {
+	if s == r.active() && !r.epochsGone {
+		if err := r.saveLearned(); err != nil {
+			return err
+		}
+	}
+	return s.flushIndexes()
+}
+
 // again handles damage below the part that was validated: the whole log is
 // validated, and cut at the first batch that is not right.
 func (r *recovery) again() error {
 	r.logger().Error("the log is damaged below its recovery point; it is validated from its start")
 	all := *r
-	all.replayFrom, all.epochsGone = math.MaxInt64, true
+	all.replayFrom, all.epochsGone, all.damaged = math.MaxInt64, true, true
 	all.opt.Clean, all.opt.SameBoot, all.opt.RecoveryPoint = false, false, 0
 	return all.run()
 }

@@ -49,6 +49,9 @@ func (l retention) readTimes() error {
 	defer l.shape.RUnlock()
 	_, list := l.readable()
 	for _, s := range list {
+		if s.empty() {
+			return nil // it stays, and may have no file whose time could be asked
+		}
 		if old, err := l.expired(s); err != nil || !old {
 			return err
 		}
@@ -127,6 +130,7 @@ func (l retention) deleteFirst(n int) (bytes int64, err error) {
 
 // doom renames a segment's files, to be removed after a delay.
 func (l retention) doom(s *segment) error {
+	l.stir()
 	l.doomed = append(l.doomed, doomed{s, l.nowMs() + l.config().FileDeleteDelayMs})
 	return s.rename(deletedSuffix)
 }

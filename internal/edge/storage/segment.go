@@ -131,6 +131,13 @@ func (s *segment) indexFull(limit int) bool {
 	return s.offsets.len() >= limit/offsetEntrySize || s.times.len() >= limit/timeEntrySize-1
 }
 
+// empty tells whether nothing is in the segment.
+func (s *segment) empty() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.size == 0
+}
+
 // fits tells whether an offset can be written relative to the base.
 func (s *segment) fits(o kafka.Offset) bool { return o-s.base <= math.MaxInt32 && o >= s.base }
 
@@ -164,8 +171,13 @@ func (s *segment) scan(pos, end int64, whole bool, visit func(batch.Header, int6
 
 // openIndexes takes over the entries that are in the files of the indexes, given
 // their sizes; a negative one means that there is no file.
-func (s *segment) openIndexes(offsets, times int64) error {
-	if offsets < 0 || times < 0 {
+//
+// The last segment may have none of both: they are made with their first entries.
+func (s *segment) openIndexes(offsets, times int64, last bool) error {
+	switch {
+	case last && offsets < 0 && times < 0:
+		return nil
+	case offsets < 0 || times < 0:
 		return errBadIndex
 	}
 	if err := s.offsets.open(offsets, s.size); err != nil {
@@ -356,7 +368,19 @@ func (s *segment) finishIndexes() error {
 	s.mu.Lock()
 	s.indexTime()
 	s.mu.Unlock()
-	return s.flushIndexes()
+	if err := s.flushIndexes(); err != nil {
+		return err
+	}
+	return s.bearIndexes()
+}
+
+// bearIndexes makes the files of the indexes of a segment that holds something:
+// Kafka wants them from all but a node that has crashed.
+func (s *segment) bearIndexes() error {
+	if s.size == 0 {
+		return nil
+	}
+	return errors.Join(s.offsets.file.bear(), s.times.file.bear())
 }
 
 // syncIndexes makes the indexes of a segment durable, unless they are.

@@ -22,7 +22,7 @@ type state struct {
 	// recovery is the offset below which all is synced.
 	recovery     kafka.Offset
 	epochsSaved  bool // the epoch file was synced with the present content
-	epochsBehind bool // the epoch file could not be written for want of open files
+	epochsBehind bool // the epoch file lacks something, see saveEpochs
 	dirSaved     bool // the folder was synced since a file was made, renamed or removed
 	bornSaved    bool // the topic id and the folder's own entry were synced
 }

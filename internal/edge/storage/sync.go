@@ -153,7 +153,10 @@ func (l flushing) plan(sealed bool) work {
 func (l flushing) synced(w work) kafka.Offset {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.recovery = max(l.recovery, w.end)
+	if w.end > l.recovery {
+		l.recovery = w.end
+		l.stir() // a checkpoint is due
+	}
 	return l.recovery
 }
 
@@ -187,6 +190,23 @@ func (l *Log) SyncDue() error {
 	return err
 }
 
+// saveEpochs writes the history of epochs if the file is behind.
+//
+// The file may be behind for as long as the first batch of each epoch that it lacks
+// lies behind the last entry of the offset index in the file: a recovery reads from
+// there on, and learns those epochs from the batches. So it comes before every
+// flush of that index, and a log that takes its first records, as thousands do when
+// many topics are made or a broker fails, is spared the file until its next Tick.
+func (l *Log) saveEpochs() error {
+	l.mu.RLock()
+	behind := l.epochsBehind
+	l.mu.RUnlock()
+	if !behind {
+		return nil
+	}
+	return l.writeEpochs(false)
+}
+
 // writeEpochs writes the history of epochs. Without a sync it is there after a
 // crash of the process; after a loss of power recovery learns the newer epochs
 // from the batches above the recovery point.
@@ -195,21 +215,24 @@ func (l *Log) writeEpochs(sync bool) error {
 	defer l.epochFile.Unlock()
 	l.mu.Lock()
 	b := l.epochs.encode()
-	l.epochsSaved = sync
+	l.epochsSaved, l.epochsBehind = sync, false
 	l.mu.Unlock()
 	write := vfs.ReplaceFile
 	if sync {
 		write = vfs.WriteFileAtomic
 	}
 	err := write(l.fs, l.folder.join(EpochFile), b)
-	l.mu.Lock()
-	l.epochsSaved, l.epochsBehind = l.epochsSaved && err == nil, err != nil
-	l.mu.Unlock()
+	if err != nil {
+		l.mu.Lock()
+		l.epochsSaved, l.epochsBehind = false, true
+		l.mu.Unlock()
+	}
 	return err
 }
 
 // BecomeLeader notes that a leader epoch begins at the log's end, or does
-// nothing if the epoch is known already.
+// nothing if the epoch is known already. The file follows later, see saveEpochs: an
+// epoch without records is dropped by every start.
 func (l *Log) BecomeLeader(epoch kafka.Epoch) error {
 	l.writer.Lock()
 	defer l.writer.Unlock()
@@ -217,10 +240,9 @@ func (l *Log) BecomeLeader(epoch kafka.Epoch) error {
 		return err
 	}
 	l.mu.Lock()
-	grown := epoch > l.epochs.last() && l.epochs.assign(epoch, l.end)
-	l.mu.Unlock()
-	if !grown {
-		return nil
+	defer l.mu.Unlock()
+	if epoch > l.epochs.last() && l.epochs.assign(epoch, l.end) {
+		l.epochsBehind, l.epochsSaved = true, false
 	}
-	return l.refuse("write epochs", l.writeEpochs(false))
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -68,6 +69,20 @@ func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
 		return kafka.TopicID{}, nil
 	}
 	return id, nil
+}
+
+// writeTopicID writes the topic id to a folder that was just made, unless it is
+// zero. Nobody reads the folder yet, and a file that is torn counts as none.
+func writeTopicID(f vfs.FS, dir string, id kafka.TopicID) error {
+	if id.IsZero() {
+		return nil
+	}
+	file, err := f.OpenFile(filepath.Join(dir, PartitionMetadataFile), os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(encodeTopicID(id))
+	return errors.Join(err, file.Close())
 }
 
 // keepTopicID writes the topic id to a folder that has none, and refuses one that

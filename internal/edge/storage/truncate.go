@@ -74,6 +74,7 @@ func (l truncation) lower(to kafka.Offset) error {
 	falls := to < l.recovery
 	l.recovery = min(l.recovery, to)
 	l.mu.Unlock()
+	l.stir() // what is checkpointed changes
 	if !falls || l.beforeTruncate == nil {
 		return nil
 	}
@@ -155,6 +156,9 @@ func (l truncation) cutAt(s *segment, end kafka.Offset) (int64, kafka.Offset, er
 // before it: at every step the offset index reaches no further than the time
 // index, and neither further than the log.
 func (l truncation) cut(s *segment, pos int64, end kafka.Offset) error {
+	if err := l.saveEpochs(); err != nil {
+		return err
+	}
 	if err := s.flushIndexes(); err != nil {
 		return err
 	}
@@ -316,6 +320,7 @@ func (l *Log) raiseStart(o kafka.Offset) error {
 	l.start = max(l.start, o)
 	changed := l.epochs.truncateStart(l.start)
 	l.mu.Unlock()
+	l.stir() // what is checkpointed changes
 	if !changed {
 		return nil
 	}

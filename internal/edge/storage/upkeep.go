@@ -2,7 +2,10 @@ package storage
 
 import (
 	"errors"
+	"math"
 	"slices"
+
+	"github.com/ottla/ottla/internal/base/config"
 )
 
 // upkeep is the work on a log that nobody waits for, and its end.
@@ -14,36 +17,67 @@ type doomed struct {
 	atMs    int64 // when it may be removed
 }
 
-// Tick does what is due from time to time: it writes pending index entries of a
-// log that has fallen idle, forgets expired producers, removes files whose
-// delay has passed, and syncs segments that were rolled, or all when flush.ms
-// says so.
-func (l *Log) Tick() error {
-	l.writer.Lock()
-	err := l.usable()
-	if err == nil {
-		err = upkeep{l}.tick()
+// stir lets it be known that there is something for Tick to do.
+func (l *Log) stir() {
+	if l.stirred.Load() || l.stirred.Swap(true) || l.onWork == nil {
+		return
 	}
-	l.writer.Unlock()
-	if err != nil {
-		return l.refuse("tick", err)
-	}
-	if err := l.SyncSealed(); err != nil {
-		return err
-	}
-	return l.SyncDue()
+	l.onWork(l)
 }
 
-func (l upkeep) tick() error {
-	if l.expiry > 0 {
-		l.mu.Lock()
-		l.producers.expire(l.nowMs(), l.expiry.Milliseconds())
-		l.mu.Unlock()
+// Tick does what is due from time to time: it writes new epochs, and pending index
+// entries of a log that has fallen idle, removes files whose delay has passed, and syncs
+// segments that were rolled, or all when flush.ms says so. It needs to be called
+// only for logs that asked for it by Options.OnWork, as most have nothing to do.
+func (l *Log) Tick() error {
+	l.stirred.Store(false)
+	settled, err := upkeep{l}.tick()
+	if err == nil {
+		err = l.SyncSealed()
 	}
-	if err := l.active().flushIndexes(); err != nil {
-		return err
+	if err == nil {
+		err = l.SyncDue()
 	}
-	return l.purge(false)
+	if err != nil || !settled {
+		l.stir()
+	}
+	return err
+}
+
+// tick tells whether nothing is left to be done later.
+func (l upkeep) tick() (settled bool, err error) {
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	if err = l.usable(); err == nil {
+		err = l.saveEpochs()
+	}
+	if err == nil {
+		err = l.active().flushIndexes()
+	}
+	if err == nil {
+		err = l.purge(false)
+	}
+	flush := l.firstDirtyMs > 0 && l.config().FlushMs < math.MaxInt64
+	return len(l.doomed) == 0 && !flush, l.refuse("tick", err)
+}
+
+// ExpireProducers forgets the producers that were not heard of for
+// producer.id.expiration.ms.
+func (l *Log) ExpireProducers() {
+	if l.expiry <= 0 || l.ProducerCount() == 0 {
+		return
+	}
+	l.writer.Lock()
+	defer l.writer.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.producers.expire(l.nowMs(), l.expiry.Milliseconds())
+}
+
+// SetConfig changes the topic's settings for what comes.
+func (l *Log) SetConfig(c config.LogConfig) {
+	l.settings.Store(&c)
+	l.stir() // flush.ms may be due by now
 }
 
 // purge removes files that were renamed to .deleted, those whose delay has
@@ -87,6 +121,9 @@ func (l *Log) Close(sync bool) error {
 }
 
 func (l upkeep) finish(sync bool) error {
+	if err := l.saveEpochs(); err != nil {
+		return err
+	}
 	if err := l.active().finishIndexes(); err != nil {
 		return err
 	}
