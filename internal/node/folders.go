@@ -137,6 +137,8 @@ type nobody struct{}
 
 func (nobody) HighWatermark(kafka.TopicPartition) (kafka.Offset, bool) { return 0, false }
 
+func (nobody) HighWatermarkMoves() uint64 { return 0 }
+
 func (nobody) Trimmed(kafka.TopicPartition) {}
 
 // replicaDirs shows the directories to the replicas and to DescribeLogDirs as

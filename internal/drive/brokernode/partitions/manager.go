@@ -83,6 +83,7 @@ type Manager struct {
 
 	figures figures
 	traffic traffics
+	moves   atomic.Uint64 // of high watermarks
 
 	mu     sync.RWMutex
 	byName map[kafka.TopicPartition]*Partition
@@ -191,6 +192,10 @@ func (m *Manager) HighWatermark(tp kafka.TopicPartition) (kafka.Offset, bool) {
 	}
 	return p.checkpoint()
 }
+
+// HighWatermarkMoves counts how often a high watermark has moved: while it stands
+// still there is nothing new to checkpoint.
+func (m *Manager) HighWatermarkMoves() uint64 { return m.moves.Load() }
 
 // Trimmed says that the start of a log has moved, by retention.
 func (m *Manager) Trimmed(tp kafka.TopicPartition) {

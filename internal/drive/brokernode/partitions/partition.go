@@ -110,6 +110,9 @@ func (p *Partition) leads(current kafka.Epoch) error {
 func (p *Partition) step(ev replica.Event, w []*await.Parked) []*await.Parked {
 	p.core.Step(p.host.now(), ev, &p.out)
 	_, trimmed := ev.(replica.Trimmed)
+	if p.out.HighWatermarkMoved {
+		p.host.moves.Add(1)
+	}
 	if p.out.Turned || p.out.HighWatermarkMoved || p.out.LowWatermarkMoved || p.out.ISRChanged {
 		w = p.commits.AppendTo(w)
 	}

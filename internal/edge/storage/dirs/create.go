@@ -63,7 +63,7 @@ func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.Top
 	}
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
-	dir.logs[tp] = l
+	dir.put(l)
 	if dir.err != nil {
 		l.Fail(dir.err)
 	}
@@ -124,9 +124,7 @@ func (d *Dirs) setAside(l *storage.Log, suffix string) error {
 	err := l.Close(false)
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
-	if dir.logs[l.TP()] == l {
-		delete(dir.logs, l.TP())
-	}
+	dir.take(l)
 	if suffix == deleteSuffix {
 		dir.doomed = append(dir.doomed, doomed{path, d.opt.Now().Add(millis(delay))})
 	}

@@ -84,7 +84,12 @@ type directory struct {
 	mu     sync.Mutex
 	err    error // why it is offline
 	logs   map[kafka.TopicPartition]*storage.Log
-	doomed []doomed // folders that wait for their removal
+	sorted []*storage.Log // all logs by name, replaced and not changed; nil: to be made
+	doomed []doomed       // folders that wait for their removal
+
+	stirred stirred
+	// The rounds at which checkpoints were written last; used by upkeep alone.
+	recovered, started uint64
 
 	checkpoints checkpoints
 	uncleanable map[*storage.Log]bool // used by the cleaner alone
@@ -108,14 +113,31 @@ func (d *directory) count() int {
 	return len(d.logs)
 }
 
-// all gives the logs of a directory that works, ordered by name.
+// all gives the logs of a directory that works, ordered by name. The list may not
+// be changed.
 func (d *directory) all() []*storage.Log {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.err != nil {
 		return nil
 	}
-	return slices.SortedFunc(maps.Values(d.logs), func(a, b *storage.Log) int { return compareTP(a.TP(), b.TP()) })
+	if d.sorted == nil {
+		d.sorted = slices.SortedFunc(maps.Values(d.logs), func(a, b *storage.Log) int { return compareTP(a.TP(), b.TP()) })
+	}
+	return d.sorted
+}
+
+// put enters a log. mu is held.
+func (d *directory) put(l *storage.Log) {
+	d.logs[l.TP()], d.sorted = l, nil
+}
+
+// take takes a log out, unless another one has its name by now. mu is held.
+func (d *directory) take(l *storage.Log) {
+	if d.logs[l.TP()] == l {
+		delete(d.logs, l.TP())
+		d.sorted = nil
+	}
 }
 
 func compareTP(a, b kafka.TopicPartition) int {

@@ -52,12 +52,18 @@ type node struct {
 	failed  chan kafka.DirID
 	marks   map[kafka.TopicPartition]kafka.Offset
 	trimmed []kafka.TopicPartition
+	asked   uint64 // how often HighWatermarkMoves was
 	*Dirs
 }
 
 func (n *node) HighWatermark(tp kafka.TopicPartition) (kafka.Offset, bool) {
 	hw, ok := n.marks[tp]
 	return hw, ok
+}
+
+func (n *node) HighWatermarkMoves() uint64 {
+	n.asked++
+	return n.asked
 }
 
 func (n *node) Trimmed(tp kafka.TopicPartition) { n.trimmed = append(n.trimmed, tp) }
@@ -110,7 +116,7 @@ func (n *node) crash() {
 	n.start()
 }
 
-func (n *node) upkeep() upkeep { return upkeep{n.Dirs, n} }
+func (n *node) upkeep() *upkeep { return &upkeep{Dirs: n.Dirs, owner: n} }
 
 func (n *node) cleanedTo(l *storage.Log) kafka.Offset {
 	return n.holder(l).checkpoints.cleanedTo(l.TP())
@@ -547,7 +553,7 @@ func TestALogDeletedMeanwhileIsNoFailure(t *testing.T) {
 	must(t, n.Delete(a))
 	n.marks[a.TP()] = hw
 	dir := n.byID(ids[1])
-	dir.logs[a.TP()] = a // as the periodic work sees it that took its list before
+	dir.put(a) // as the periodic work sees it that took its list before
 	n.upkeep().tick()
 	n.upkeep().retainAll()
 	n.upkeep().recoveryPoints()

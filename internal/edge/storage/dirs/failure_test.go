@@ -111,7 +111,7 @@ func TestACheckpointUnderWayTellsNothingOfADeletedLogsSuccessor(t *testing.T) {
 	n.start()
 	a := n.create("a", 0, ids[1])
 	n.append(a, "1", "2", "3")
-	upkeep{n.Dirs, replacing{n, a}}.highWatermarks()
+	(&upkeep{Dirs: n.Dirs, owner: replacing{n, a}}).highWatermarks()
 	must(t, n.byID(ids[1]).cleaned(a, 2)) // a compaction that ends only now
 	for _, file := range []string{HighWatermarkFile, CleanerFile} {
 		o, err := storage.ReadOffsets(n.disk, "/d2/"+file)

@@ -212,7 +212,7 @@ func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
 	}
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
-	dir.logs[tp] = l
+	dir.put(l)
 	return nil
 }
 
@@ -221,6 +221,7 @@ func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Optio
 		FS: d.claimed.fs, Dir: filepath.Join(dir.path, folderName(tp)), TP: tp, Config: d.opt.Config,
 		Files: d.opt.Files, Now: d.opt.Now, Logger: d.opt.Logger, ProducerExpiry: d.opt.ProducerExpiry,
 		OnError:        func(err error) { d.fail(dir, err) },
+		OnWork:         dir.stirred.add,
 		BeforeTruncate: func(to kafka.Offset) error { return dir.checkpoints.lower(tp, to) },
 		Seed:           uint64(d.opt.Now().UnixNano()),
 		Metrics:        &d.figures.logs,

@@ -17,6 +17,8 @@ import (
 type Owner interface {
 	// HighWatermark is what to checkpoint for a replica; false when it has none.
 	HighWatermark(tp kafka.TopicPartition) (kafka.Offset, bool)
+	// HighWatermarkMoves counts how often any of them has moved.
+	HighWatermarkMoves() uint64
 	// Trimmed says that the start of a log has moved, by retention.
 	Trimmed(tp kafka.TopicPartition)
 }
@@ -27,6 +29,7 @@ type Intervals struct {
 	RecoveryPoints time.Duration // log.flush.offset.checkpoint.interval.ms
 	LogStarts      time.Duration // log.flush.start.offset.checkpoint.interval.ms
 	Retention      time.Duration // log.retention.check.interval.ms
+	Producers      time.Duration // expiry of producers
 	Tick           time.Duration // pending index entries, flush.ms, removals
 	Clean          time.Duration // log.cleaner.backoff.ms; 0 with log.cleaner.enable=false
 	FirstRetention time.Duration // log.initial.task.delay.ms
@@ -34,6 +37,10 @@ type Intervals struct {
 
 // tickEvery bounds by how much flush.ms is passed.
 const tickEvery = time.Second
+
+// producersEvery is how often expired producers are looked for, as in Kafka
+// (producer.id.expiration.check.interval.ms).
+const producersEvery = 10 * time.Minute
 
 // IntervalsOf reads a broker's configuration.
 func IntervalsOf(c *config.Config) Intervals {
@@ -44,6 +51,7 @@ func IntervalsOf(c *config.Config) Intervals {
 		Retention:      c.Duration("log.retention.check.interval.ms"),
 		FirstRetention: c.Duration("log.initial.task.delay.ms"),
 		Tick:           tickEvery,
+		Producers:      producersEvery,
 	}
 	if c.Bool("log.cleaner.enable") {
 		i.Clean = c.Duration("log.cleaner.backoff.ms")
@@ -62,7 +70,7 @@ func millis(ms int64) time.Duration {
 // compaction, which has its own, as it may take long.
 func (d *Dirs) Run(ctx context.Context, owner Owner) {
 	var running sync.WaitGroup
-	running.Go(func() { upkeep{d, owner}.run(ctx) })
+	running.Go(func() { (&upkeep{Dirs: d, owner: owner}).run(ctx) })
 	if d.opt.Every.Clean > 0 {
 		running.Go(func() { cleaning{d, owner}.run(ctx) })
 	}
@@ -90,7 +98,7 @@ func (d *Dirs) each(do func(*directory) error) {
 func (d *Dirs) Close(clean bool, epoch kafka.BrokerEpoch, owner Owner) {
 	d.closing.Do(func() {
 		if clean {
-			upkeep{d, owner}.highWatermarks()
+			(&upkeep{Dirs: d, owner: owner, moves: math.MaxUint64}).highWatermarks()
 		}
 		var closing sync.WaitGroup
 		for _, dir := range d.list {

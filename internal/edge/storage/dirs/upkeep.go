@@ -15,6 +15,7 @@ import (
 type upkeep struct {
 	*Dirs
 	owner Owner
+	moves uint64 // of high watermarks, when they were written last
 }
 
 // failed tells an error of the disk from that of a log which was deleted while
@@ -28,7 +29,7 @@ type task struct {
 	run   func()
 }
 
-func (d upkeep) run(ctx context.Context) {
+func (d *upkeep) run(ctx context.Context) {
 	e, now := d.opt.Every, time.Now()
 	tasks := []*task{
 		{e.Tick, now.Add(e.Tick), d.tick},
@@ -36,6 +37,7 @@ func (d upkeep) run(ctx context.Context) {
 		{e.RecoveryPoints, now.Add(e.RecoveryPoints), d.recoveryPoints},
 		{e.LogStarts, now.Add(e.LogStarts), d.logStarts},
 		{e.Retention, now.Add(e.FirstRetention), d.retainAll},
+		{e.Producers, now.Add(e.Producers), d.expireProducers},
 	}
 	tasks = slices.DeleteFunc(tasks, func(t *task) bool { return t.every <= 0 })
 	for len(tasks) > 0 {
@@ -54,18 +56,29 @@ func (d upkeep) run(ctx context.Context) {
 
 // tick writes what idle logs have pending, syncs what flush.ms says, and
 // removes folders and files whose delay has passed.
-func (d upkeep) tick() {
+func (d *upkeep) tick() {
 	d.each(func(dir *directory) error {
-		for _, l := range dir.all() {
+		var errs []error
+		for _, l := range dir.stirred.take() {
 			if err := l.Tick(); failed(err) {
-				return err
+				errs = append(errs, err) // it has asked again
 			}
 		}
-		return d.purge(dir)
+		return errors.Join(append(errs, d.purge(dir))...)
 	})
 }
 
-func (d upkeep) purge(dir *directory) error {
+// expireProducers forgets producers that were not heard of for long.
+func (d *upkeep) expireProducers() {
+	d.each(func(dir *directory) error {
+		for _, l := range dir.all() {
+			l.ExpireProducers()
+		}
+		return nil
+	})
+}
+
+func (d *upkeep) purge(dir *directory) error {
 	now := d.opt.Now()
 	var due []string
 	dir.mu.Lock()
@@ -91,7 +104,12 @@ func (d upkeep) purge(dir *directory) error {
 
 // highWatermarks writes replication-offset-checkpoint. The owner is asked before,
 // as it may hold its own locks while a log of its writes a checkpoint.
-func (d upkeep) highWatermarks() {
+func (d *upkeep) highWatermarks() {
+	moves := d.owner.HighWatermarkMoves()
+	if moves == d.moves {
+		return
+	}
+	d.moves = moves
 	d.each(func(dir *directory) error {
 		known := map[*storage.Log]kafka.Offset{}
 		for _, l := range dir.all() {
@@ -115,14 +133,32 @@ func (d upkeep) highWatermarks() {
 }
 
 // recoveryPoints writes recovery-point-offset-checkpoint.
-func (d upkeep) recoveryPoints() { d.each((*directory).checkpointRecovery) }
+func (d *upkeep) recoveryPoints() {
+	d.each(func(dir *directory) error { return dir.sinceChange(&dir.recovered, dir.checkpointRecovery) })
+}
 
 // logStarts writes log-start-offset-checkpoint: the starts that lie
 // above the first segment.
-func (d upkeep) logStarts() { d.each((*directory).checkpointStarts) }
+func (d *upkeep) logStarts() {
+	d.each(func(dir *directory) error { return dir.sinceChange(&dir.started, dir.checkpointStarts) })
+}
+
+// sinceChange does something that looks at all logs, unless none has changed since
+// it was done last; done remembers when that was.
+func (dir *directory) sinceChange(done *uint64, do func() error) error {
+	round, waiting := dir.stirred.round()
+	if !waiting && round == *done {
+		return nil
+	}
+	err := do()
+	if err == nil && !waiting {
+		*done = round
+	}
+	return err
+}
 
 // retainAll removes segments that retention no longer wants.
-func (d upkeep) retainAll() {
+func (d *upkeep) retainAll() {
 	d.each(func(dir *directory) error {
 		for _, l := range dir.all() {
 			if err := d.retain(l); failed(err) {
@@ -133,7 +169,7 @@ func (d upkeep) retainAll() {
 	})
 }
 
-func (d upkeep) retain(l *storage.Log) error {
+func (d *upkeep) retain(l *storage.Log) error {
 	hw, ok := d.owner.HighWatermark(l.TP())
 	if !ok {
 		return nil
