@@ -19,12 +19,13 @@ import (
 )
 
 // fuzzedKeys are the APIs that peers of a quorum use: Fetch, Vote,
-// BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot.
-var fuzzedKeys = []int16{1, 52, 53, 54, 59}
+// BeginQuorumEpoch, EndQuorumEpoch, FetchSnapshot, AddRaftVoter, RemoveRaftVoter,
+// UpdateRaftVoter.
+var fuzzedKeys = []int16{1, 52, 53, 54, 59, 80, 81, 82}
 
 // quorumVersion picks an API and one of its versions.
-func quorumVersion(pick uint8, version int16) (key, at int16) {
-	key = fuzzedKeys[int(pick)%len(fuzzedKeys)]
+func quorumVersion(keys []int16, pick uint8, version int16) (key, at int16) {
+	key = keys[int(pick)%len(keys)]
 	lowest, highest, _ := wire.Known(key)
 	return key, lowest + version&0x7f%(highest-lowest+1)
 }
@@ -41,6 +42,9 @@ func quorumRequests() []kmsg.Request {
 		w.askBegin(raft.BeginRequest{Voter: peer, Leader: 2, Epoch: 6, Endpoints: endpoints(9093)}),
 		w.askEnd(raft.EndRequest{Leader: 2, Epoch: 6, Preferred: []kafka.ReplicaKey{peer}, Endpoints: endpoints(9093)}),
 		w.askFetchSnapshot(raft.SnapshotRequest{Replica: peer, Epoch: 6, ID: raft.SnapshotID{EndOffset: 9, Epoch: 5}, MaxBytes: 1 << 20}),
+		w.askAddVoter(raft.AddVoterRequest{Voter: peer, Endpoints: endpoints(9093)}),
+		w.askRemoveVoter(raft.RemoveVoterRequest{Voter: peer}),
+		w.askUpdateVoter(raft.UpdateVoterRequest{Voter: peer, Epoch: 6, Endpoints: endpoints(9093)}),
 	}
 }
 
@@ -56,7 +60,7 @@ func FuzzPeerRequest(f *testing.F) {
 	}
 	hint := raft.Hint{Epoch: 7, Leader: 3, Endpoints: endpoints(9094)}
 	f.Fuzz(func(t *testing.T, pick uint8, version int16, b []byte) {
-		key, version := quorumVersion(pick, version)
+		key, version := quorumVersion(fuzzedKeys, pick, version)
 		req := kmsg.RequestForKey(key)
 		req.SetVersion(version)
 		if memory, err := wire.RequestMemory(key, version, b); err != nil || memory > 1<<20 || req.ReadFrom(b) != nil {
@@ -89,6 +93,7 @@ func FuzzPeerAnswer(f *testing.F) {
 		raft.FetchAnswer{Hint: hint, HighWatermark: 3, Diverging: &raft.EpochEnd{Epoch: 3, End: 5}, Snapshot: &raft.SnapshotID{EndOffset: 4, Epoch: 2}},
 		raft.VoteAnswer{Hint: hint, Granted: true}, raft.BeginAnswer{Hint: hint}, raft.EndAnswer{Hint: hint},
 		raft.SnapshotAnswer{Hint: hint, ID: raft.SnapshotID{EndOffset: 4, Epoch: 2}, Size: 100, Bytes: 3},
+		raft.ChangeAnswer{}, raft.ChangeAnswer{}, raft.UpdateVoterAnswer{Hint: hint},
 	}
 	for i, req := range quorumRequests() {
 		lowest, highest, _ := wire.Known(req.Key())
@@ -98,8 +103,17 @@ func FuzzPeerAnswer(f *testing.F) {
 			f.Add(uint8(i), version-lowest, answer.AppendTo(nil))
 		}
 	}
+	keys := append(fuzzedKeys[:len(fuzzedKeys):len(fuzzedKeys)], 18) // ApiVersions tells what a new voter supports
+	versions := kmsg.NewPtrApiVersionsResponse()
+	feature := kmsg.NewApiVersionsResponseSupportedFeature()
+	feature.Name, feature.MaxVersion = "kraft.version", 1
+	versions.SupportedFeatures = append(versions.SupportedFeatures, feature)
+	for version := range int16(5) {
+		versions.SetVersion(version)
+		f.Add(uint8(len(fuzzedKeys)), version, versions.AppendTo(nil))
+	}
 	f.Fuzz(func(t *testing.T, pick uint8, version int16, b []byte) {
-		key, version := quorumVersion(pick, version)
+		key, version := quorumVersion(keys, pick, version)
 		resp := kmsg.ResponseForKey(key)
 		resp.SetVersion(version)
 		if memory, err := wire.ResponseMemory(key, version, b); err != nil || memory > 1<<20 || resp.ReadFrom(b) != nil {
