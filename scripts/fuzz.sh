@@ -23,15 +23,14 @@ trap 'rm -f "$log"' EXIT
 
 binary() { echo "$binaries/${1//\//-}.test"; }
 
-# build PACKAGE: one binary serves all targets of a package. Instrumented is what
-# decodes: our packages and the codecs, as -fuzz would do for everything. With
-# the hundred thousand branches of generated and of other code an execution would
-# spend nearly all of its time on counters.
+# build PACKAGE: one binary serves all targets of a package. Instrumented are the
+# package and the base floor, where most decoders are, and for batches the codecs.
+# -fuzz would do it with everything: with a hundred thousand branches an execution
+# spends nearly all of its time on their counters.
 build() {
-	local flags=() path
-	for path in "$module" github.com/klauspost/compress github.com/pierrec/lz4; do
-		flags+=(-gcflags "$path/...=-d=libfuzzer")
-	done
+	local flags=() paths=("$module/$1" "$module/internal/base/...") path
+	[ "$1" != internal/base/batch ] || paths+=(github.com/klauspost/compress/... github.com/pierrec/lz4/...)
+	for path in "${paths[@]}"; do flags+=(-gcflags "$path=-d=libfuzzer"); done
 	go test -c "${flags[@]}" -o "$(binary "$1")" "./$1"
 }
 
