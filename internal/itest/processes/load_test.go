@@ -51,13 +51,24 @@ func startLoad(t *testing.T, addr, topic, prefix string, opts ...kgo.Opt) *load 
 	return l
 }
 
+// A load writes burst records every burstEvery: enough to have many under way
+// when a node dies, and little enough to leave the machine to the nodes.
+const (
+	burst      = 100
+	burstEvery = 20 * time.Millisecond
+)
+
 func (l *load) run() {
 	defer close(l.done)
+	tick := time.NewTicker(burstEvery)
+	defer tick.Stop()
 	for i := 0; ; i++ {
-		select {
-		case <-l.quit:
-			return
-		default:
+		if i%burst == 0 {
+			select {
+			case <-l.quit:
+				return
+			case <-tick.C:
+			}
 		}
 		// Produce blocks while 500 records are under way.
 		l.cl.Produce(context.Background(), kgo.StringRecord(fmt.Sprintf("%s %08d", l.prefix, i)), func(r *kgo.Record, err error) {
