@@ -56,7 +56,7 @@ func (s *source) takeOne(id kafka.TopicIDPartition, m *member, p *kmsg.FetchResp
 			"leader", int32(s.key.node), "end", int64(m.sent.End), "last_epoch", int32(m.sent.LastEpoch),
 			"leader_epoch", p.DivergingEpoch.Epoch, "leader_end", p.DivergingEpoch.EndOffset)
 	}
-	syncDue, err := m.part.Follow(m.sent, from)
+	syncDue, err := m.part.Follower().Take(m.sent, from)
 	switch {
 	case errors.Is(err, partitions.ErrMoved):
 	case err != nil:
@@ -74,7 +74,7 @@ func (s *source) takeOne(id kafka.TopicIDPartition, m *member, p *kmsg.FetchResp
 // took notes how far a replica is behind what is committed, and what it took.
 func (s *source) took(m *member, p *kmsg.FetchResponseTopicPartition) {
 	s.host.figures.Bytes.Add(len(p.RecordBatches))
-	if at, ok := m.part.Following(); ok {
+	if at, ok := m.part.Follower().Stands(); ok {
 		m.lag.Store(max(p.HighWatermark-int64(at.End), 0))
 	}
 }
@@ -130,7 +130,7 @@ func syncAll(list []*partitions.Partition) {
 	for _, p := range list {
 		room <- struct{}{}
 		work.Go(func() {
-			_ = p.SyncFollowed() // a log that fails takes its directory offline by itself
+			_ = p.Follower().Sync() // a log that fails takes its directory offline by itself
 			<-room
 		})
 	}
@@ -168,10 +168,10 @@ func (s *source) findBack(ids []kafka.TopicIDPartition) error {
 		}
 		s.host.cfg.Log.Warn("offset out of the leader's range", "topic", m.part.Name.Topic, "partition", int32(id.Partition),
 			"leader", int32(s.key.node), "end", int64(m.sent.End), "leader_start", int64(start), "leader_end", int64(end))
-		if err := m.part.Misplaced(m.sent, start, end); err != nil && !errors.Is(err, partitions.ErrMoved) {
+		if err := m.part.Follower().Misplaced(m.sent, start, end); err != nil && !errors.Is(err, partitions.ErrMoved) {
 			s.host.cfg.Log.Warn("log cannot follow the leader's", "topic", m.part.Name.Topic, "partition", int32(id.Partition), "err", err)
 		}
-		if at, ok := m.part.Following(); ok && at == m.sent {
+		if at, ok := m.part.Follower().Stands(); ok && at == m.sent {
 			s.restOf(id, m) // nothing came of it: it may be better the next time
 		}
 	}

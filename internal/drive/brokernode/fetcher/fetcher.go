@@ -128,7 +128,7 @@ func (f *Fetcher) place(id kafka.TopicIDPartition) {
 		f.drop(id)
 		return
 	}
-	at, ok := p.Following()
+	at, ok := p.Follower().Stands()
 	if !ok || at.Leader == f.cfg.Self {
 		f.drop(id)
 		return

@@ -241,12 +241,12 @@ func TestALateAnswerIsRefused(t *testing.T) {
 		p := newPair(t)
 		id := p.topic("t", 1)
 		follow := p.follower.Find("t", 0)
-		asked, ok := follow.Following()
+		asked, ok := follow.Follower().Stands()
 		if !ok || asked.Leader != leads {
 			t.Fatalf("%+v %v", asked, ok)
 		}
 		p.apply(testbed.Elect(id, 0, follows), testbed.Elect(id, 0, leads))
-		if _, err := follow.Follow(asked, partitions.FromLeader{Records: records(1)}); !errors.Is(err, partitions.ErrMoved) {
+		if _, err := follow.Follower().Take(asked, partitions.FromLeader{Records: records(1)}); !errors.Is(err, partitions.ErrMoved) {
 			t.Errorf("%v", err)
 		}
 		if end := follow.Status().LogEnd; end != 0 {

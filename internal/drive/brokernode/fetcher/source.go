@@ -214,7 +214,7 @@ func (s *source) list(a *asking, id kafka.TopicIDPartition) {
 	if m.rest.on() {
 		return
 	}
-	at, ok := m.part.Following()
+	at, ok := m.part.Follower().Stands()
 	switch {
 	case !ok || at.Leader != s.key.node:
 		s.remove(id) // Publish will say who has it next

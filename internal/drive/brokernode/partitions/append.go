@@ -50,7 +50,7 @@ func (p *Partition) append(b []byte, waitsForAll bool, wake []*await.Parked) (Ap
 	wake = p.tails.AppendTo(wake)
 	if p.sync.due(stored.End, p.policy.Load().syncEvery, stored.Duplicate) {
 		got.Sync = true
-		p.startSync(stored.End)
+		flushing{&p.state}.start(stored.End)
 		return got, wake, nil
 	}
 	return got, p.step(replica.Appended{End: p.sync.visible(stored.End)}, wake), nil

@@ -71,12 +71,12 @@ func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.Topic
 		m.attach(p, wanted, m.started && !known)
 		m.add(p)
 		if dir := p.dirNow(); !m.cfg.Dirs.Online(dir) {
-			p.failed(dir) // DirFailed may have looked before the replica was there
+			p.membership().failed(dir) // DirFailed may have looked before the replica was there
 		}
 	case p.dirNow() != wanted && m.cfg.Dirs.Online(p.dirNow()):
 		m.cfg.Assign.Assign(id, p.dirNow())
 	}
-	if err := p.assign(m.assignment(img, part)); err != nil {
+	if err := p.membership().assign(m.assignment(img, part)); err != nil {
 		m.cfg.Log.Error("replica cannot take its role", "topic", t.Name, "partition", int32(id.Partition), "err", err)
 	}
 }
@@ -90,7 +90,7 @@ func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 	if l, ok := m.loaded[p.Name]; ok && l.Topic == p.ID.Topic {
 		delete(m.loaded, p.Name)
 		l.Log.SetConfig(*p.Policy())
-		p.attach(l.Log, l.Dir, l.HighWatermark)
+		p.membership().attach(l.Log, l.Dir, l.HighWatermark)
 		m.report(p, wanted)
 		return
 	}
@@ -107,7 +107,7 @@ func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 		m.cfg.Log.Error("replica cannot be made", "topic", p.Name.Topic, "partition", int32(p.Name.Partition), "err", err)
 		return
 	}
-	p.attach(log, dir, 0)
+	p.membership().attach(log, dir, 0)
 	m.report(p, wanted)
 }
 
@@ -153,7 +153,7 @@ func (m *Manager) deleteTopic(t *image.Topic) {
 func (m *Manager) drop(p *Partition, deleted bool) {
 	m.remove(p)
 	m.cfg.Assign.Unassign(p.ID)
-	log := p.detach(deleted)
+	log := p.membership().detach(deleted)
 	if log == nil {
 		return
 	}
@@ -184,7 +184,7 @@ func (m *Manager) configure(delta *image.Delta, img *image.Image) {
 	if all {
 		m.defaults = config.TopicDefaults(m.effective(img))
 		for _, p := range m.All() {
-			p.configure(m.policyOf(p.Name.Topic, img))
+			p.membership().configure(m.policyOf(p.Name.Topic, img))
 		}
 		return
 	}
@@ -206,7 +206,7 @@ func (m *Manager) configureTopic(name string, img *image.Image) {
 		p := m.byID[kafka.TopicIDPartition{Topic: t.ID, Partition: n}]
 		m.mu.RUnlock()
 		if p != nil {
-			p.configure(policy)
+			p.membership().configure(policy)
 		}
 	}
 }

@@ -37,9 +37,15 @@ type FromLeader struct {
 // was asked: the answer is of no use, and nothing was done.
 var ErrMoved = errors.New("the replica has moved on since the leader was asked")
 
-// Following tells where the replica stands. ok is false unless it follows a
-// leader and its log can be used.
-func (p *Partition) Following() (f Following, ok bool) {
+// Follower is the side of a replica that copies from its leader.
+type Follower struct{ *state }
+
+// Follower gives that side, whether the replica follows at present or not.
+func (p *Partition) Follower() Follower { return Follower{&p.state} }
+
+// Stands tells where the replica stands. ok is false unless it follows a leader
+// and its log can be used.
+func (p Follower) Stands() (f Following, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.online() != nil || p.core.Role() != replica.Following || p.core.Leader() == kafka.NoNode {
@@ -51,13 +57,13 @@ func (p *Partition) Following() (f Following, ok bool) {
 	}, true
 }
 
-// Follow takes a leader's answer to a fetch from where the replica stood: it cuts
+// Take takes a leader's answer to a fetch from where the replica stood: it cuts
 // the log, or appends and moves the high watermark and the log start after the
-// leader's. syncDue says that SyncFollowed must have returned before the leader
+// leader's. syncDue says that Sync must have returned before the leader
 // is asked for more, because the next fetch says that we hold these records. The
 // error is ErrMoved, or of the log, perhaps with a kerr code.
-func (p *Partition) Follow(asked Following, got FromLeader) (syncDue bool, err error) {
-	return p.follow(asked, func(wake []*await.Parked) ([]*await.Parked, bool, error) {
+func (p Follower) Take(asked Following, got FromLeader) (syncDue bool, err error) {
+	return p.standing(asked, func(wake []*await.Parked) ([]*await.Parked, bool, error) {
 		if got.Diverging != nil {
 			_, own := p.log.EpochEnd(got.Diverging.Epoch)
 			if own == kafka.NoOffset {
@@ -73,9 +79,9 @@ func (p *Partition) Follow(asked Following, got FromLeader) (syncDue bool, err e
 
 // Misplaced finds the way back after the leader, whose log begins and ends at
 // the given offsets, has called where we stand out of range. Errors are as of
-// Follow.
-func (p *Partition) Misplaced(asked Following, leaderStart, leaderEnd kafka.Offset) error {
-	_, err := p.follow(asked, func(wake []*await.Parked) ([]*await.Parked, bool, error) {
+// Take.
+func (p Follower) Misplaced(asked Following, leaderStart, leaderEnd kafka.Offset) error {
+	_, err := p.standing(asked, func(wake []*await.Parked) ([]*await.Parked, bool, error) {
 		wake = p.step(replica.Misplaced{Leader: replica.Extent{Start: leaderStart, End: leaderEnd}}, wake)
 		wake, err := p.relocate(wake)
 		return wake, false, err
@@ -83,10 +89,10 @@ func (p *Partition) Misplaced(asked Following, leaderStart, leaderEnd kafka.Offs
 	return err
 }
 
-// follow does something to the log of a follower that stands where it stood. mu
+// standing does something to the log of a follower that stands where it stood. mu
 // is held over a truncation, syncs and all: a replica that is made leader
 // meanwhile must not begin its epoch in a log that is about to be cut.
-func (p *Partition) follow(asked Following, do func([]*await.Parked) ([]*await.Parked, bool, error)) (syncDue bool, err error) {
+func (p Follower) standing(asked Following, do func([]*await.Parked) ([]*await.Parked, bool, error)) (syncDue bool, err error) {
 	var room [8]*await.Parked
 	wake := room[:0]
 	p.mu.Lock()
@@ -104,7 +110,7 @@ func (p *Partition) follow(asked Following, do func([]*await.Parked) ([]*await.P
 }
 
 // copied appends what the leader sent. mu is held.
-func (p *Partition) copied(got FromLeader, wake []*await.Parked) ([]*await.Parked, bool, error) {
+func (p Follower) copied(got FromLeader, wake []*await.Parked) ([]*await.Parked, bool, error) {
 	due := false
 	if len(got.Records) > 0 {
 		stored, err := p.appendCopy(got.Records)
@@ -131,7 +137,7 @@ func (p *Partition) copied(got FromLeader, wake []*await.Parked) ([]*await.Parke
 // appendCopy appends batches to a log that they continue. The leader's log may
 // start within a batch, after DeleteRecords. A follower that begins there is sent
 // the whole batch; its log has to make room for what lies below its start.
-func (p *Partition) appendCopy(b []byte) (storage.Appended, error) {
+func (p Follower) appendCopy(b []byte) (storage.Appended, error) {
 	start := p.log.Start()
 	base, straddles := straddling(b, start)
 	if start != p.log.End() || !straddles {
@@ -159,7 +165,7 @@ func straddling(b []byte, o kafka.Offset) (kafka.Offset, bool) {
 }
 
 // relocate cuts the log, or begins it anew, as the last step wants. mu is held.
-func (p *Partition) relocate(wake []*await.Parked) ([]*await.Parked, error) {
+func (p Follower) relocate(wake []*await.Parked) ([]*await.Parked, error) {
 	switch {
 	case p.out.Truncate:
 		if err := p.log.TruncateTo(p.out.TruncateTo); err != nil {
@@ -177,8 +183,8 @@ func (p *Partition) relocate(wake []*await.Parked) ([]*await.Parked, error) {
 	return wake, nil
 }
 
-// SyncFollowed makes durable what Follow has appended.
-func (p *Partition) SyncFollowed() error {
+// Sync makes durable what Take has appended.
+func (p Follower) Sync() error {
 	p.mu.Lock()
 	log := p.log
 	p.mu.Unlock()

@@ -203,7 +203,7 @@ func (m *Manager) Trimmed(tp kafka.TopicPartition) {
 	p := m.byName[tp]
 	m.mu.RUnlock()
 	if p != nil {
-		p.trimmed()
+		p.membership().trimmed()
 	}
 }
 
@@ -213,7 +213,7 @@ func (m *Manager) Trimmed(tp kafka.TopicPartition) {
 // failure while one of them is held.
 func (m *Manager) DirFailed(dir kafka.DirID) {
 	for _, p := range m.All() {
-		p.failed(dir)
+		p.membership().failed(dir)
 	}
 }
 
@@ -221,7 +221,7 @@ func (m *Manager) DirFailed(dir kafka.DirID) {
 // half of replica.lag.time.max.ms, see TickEvery.
 func (m *Manager) Tick() {
 	for _, p := range m.All() {
-		p.tick()
+		p.membership().tick()
 	}
 }
 
@@ -234,6 +234,6 @@ func (m *Manager) Proposed(tp kafka.TopicIDPartition, answer replica.Proposed) {
 	p := m.byID[tp]
 	m.mu.RUnlock()
 	if p != nil {
-		p.proposed(answer)
+		p.membership().proposed(answer)
 	}
 }

@@ -16,20 +16,6 @@ type figures struct {
 	FailedISRUpdates metrics.Count `name:"kafka_server_replicamanager_failedisrupdates_total" help:"Changes of an ISR that the controller refused."`
 }
 
-// countISR notes a change of the ISR that this broker made as leader; before is
-// how many were in it. mu is held.
-func (p *Partition) countISR(before int) {
-	if !p.out.ISRChanged || p.out.Turned || p.core.Role() != replica.Leading {
-		return
-	}
-	switch after := len(p.core.ISR()); {
-	case after < before:
-		p.host.figures.ISRShrinks.Add(1)
-	case after > before:
-		p.host.figures.ISRExpands.Add(1)
-	}
-}
-
 // seen is one replica as somebody who looks sees it.
 type seen struct {
 	labels [2]string // topic and partition

@@ -38,11 +38,11 @@ func newPolicy(c config.LogConfig) *policy {
 }
 
 // Policy is the configuration of the topic. It may not be changed.
-func (p *Partition) Policy() *config.LogConfig { return &p.policy.Load().log }
+func (p *state) Policy() *config.LogConfig { return &p.policy.Load().log }
 
 // BatchPolicy is what the topic asks of client batches that arrive at nowMs
 // (milliseconds since 1970).
-func (p *Partition) BatchPolicy(nowMs int64) batch.Policy {
+func (p *state) BatchPolicy(nowMs int64) batch.Policy {
 	b := p.policy.Load().batch
 	b.Now = nowMs
 	return b

@@ -37,8 +37,11 @@ func (s *syncing) due(end kafka.Offset, every int64, duplicate bool) bool {
 	return int64(end-max(s.wanted, s.synced)) >= every
 }
 
-// startSync asks for a sync up to end. mu is held.
-func (p *Partition) startSync(end kafka.Offset) {
+// flushing is what syncs do to a replica that leads.
+type flushing struct{ *state }
+
+// start asks for a sync up to end. mu is held.
+func (p flushing) start(end kafka.Offset) {
 	p.sync.wanted = max(p.sync.wanted, end)
 	if !p.sync.running {
 		p.sync.running = true
@@ -72,7 +75,7 @@ func (s *syncing) cut(end kafka.Offset) {
 
 // syncAll syncs until nothing is wanted. A log that fails takes its directory
 // offline by itself, which answers all who wait.
-func (p *Partition) syncAll() {
+func (p flushing) syncAll() {
 	for more := true; more; {
 		p.mu.Lock()
 		log := p.log
@@ -91,7 +94,7 @@ func (p *Partition) syncAll() {
 // syncedTo lets the core know what the disk holds, and tells whether more is
 // wanted. When nothing is, the rest of the log needs no sync to be visible, and
 // the next one that is due is made by another goroutine.
-func (p *Partition) syncedTo(end kafka.Offset) bool {
+func (p flushing) syncedTo(end kafka.Offset) bool {
 	var room [8]*await.Parked
 	p.mu.Lock()
 	if p.log != nil {

@@ -8,8 +8,14 @@ import (
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
+// membership is what metadata, its directory, the controller and time do to a
+// replica.
+type membership struct{ *state }
+
+func (p *Partition) membership() membership { return membership{&p.state} }
+
 // attach gives a new replica its log.
-func (p *Partition) attach(log *storage.Log, dir kafka.DirID, highWatermark kafka.Offset) {
+func (p membership) attach(log *storage.Log, dir kafka.DirID, highWatermark kafka.Offset) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.log, p.dir = log, dir
@@ -20,15 +26,9 @@ func (p *Partition) attach(log *storage.Log, dir kafka.DirID, highWatermark kafk
 	})
 }
 
-func (p *Partition) dirNow() kafka.DirID {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.dir
-}
-
 // assign hands the replica what metadata says about it. A new leader epoch is
 // entered into the log's history before anybody can append in it.
-func (p *Partition) assign(a replica.Assigned) error {
+func (p membership) assign(a replica.Assigned) error {
 	var room [8]*await.Parked
 	p.mu.Lock()
 	if p.log == nil {
@@ -61,20 +61,20 @@ func (p *Partition) assign(a replica.Assigned) error {
 	return err
 }
 
-func (p *Partition) announceBegin(epoch kafka.Epoch) {
+func (p membership) announceBegin(epoch kafka.Epoch) {
 	if e := p.host.cfg.Elections[p.Name.Topic]; e != nil {
 		e.Elected(p.Name, epoch)
 	}
 }
 
-func (p *Partition) announceEnd(epoch kafka.Epoch, deleted bool) {
+func (p membership) announceEnd(epoch kafka.Epoch, deleted bool) {
 	if e := p.host.cfg.Elections[p.Name.Topic]; e != nil {
 		e.Resigned(p.Name, epoch, deleted)
 	}
 }
 
 // configure changes the topic's configuration.
-func (p *Partition) configure(c config.LogConfig) {
+func (p membership) configure(c config.LogConfig) {
 	var room [8]*await.Parked
 	p.policy.Store(newPolicy(c))
 	p.mu.Lock()
@@ -88,7 +88,7 @@ func (p *Partition) configure(c config.LogConfig) {
 }
 
 // detach ends the replica and gives its log up. What waits on it is answered.
-func (p *Partition) detach(deleted bool) *storage.Log {
+func (p membership) detach(deleted bool) *storage.Log {
 	log, led, epoch := p.stop(true)
 	if led {
 		p.announceEnd(epoch, deleted)
@@ -97,7 +97,7 @@ func (p *Partition) detach(deleted bool) *storage.Log {
 }
 
 // failed takes the replica out of service if it lies in the directory.
-func (p *Partition) failed(dir kafka.DirID) {
+func (p membership) failed(dir kafka.DirID) {
 	if p.dirNow() != dir {
 		return
 	}
@@ -106,7 +106,7 @@ func (p *Partition) failed(dir kafka.DirID) {
 	}
 }
 
-func (p *Partition) stop(gone bool) (log *storage.Log, led bool, epoch kafka.Epoch) {
+func (p membership) stop(gone bool) (log *storage.Log, led bool, epoch kafka.Epoch) {
 	var room [8]*await.Parked
 	p.mu.Lock()
 	log = p.log
@@ -120,17 +120,7 @@ func (p *Partition) stop(gone bool) (log *storage.Log, led bool, epoch kafka.Epo
 	return log, led, epoch
 }
 
-// checkpoint is the high watermark to write down.
-func (p *Partition) checkpoint() (kafka.Offset, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.log == nil {
-		return 0, false
-	}
-	return p.core.HighWatermark(), true
-}
-
-func (p *Partition) trimmed() {
+func (p membership) trimmed() {
 	var room [8]*await.Parked
 	p.mu.Lock()
 	wake := room[:0]
@@ -141,7 +131,7 @@ func (p *Partition) trimmed() {
 	await.PokeAll(wake)
 }
 
-func (p *Partition) tick() {
+func (p membership) tick() {
 	var room [8]*await.Parked
 	p.mu.Lock()
 	wake := room[:0]
@@ -153,7 +143,7 @@ func (p *Partition) tick() {
 	await.PokeAll(wake)
 }
 
-func (p *Partition) proposed(answer replica.Proposed) {
+func (p membership) proposed(answer replica.Proposed) {
 	var room [8]*await.Parked
 	p.mu.Lock()
 	wake := room[:0]
@@ -167,11 +157,4 @@ func (p *Partition) proposed(answer replica.Proposed) {
 	}
 	p.mu.Unlock()
 	await.PokeAll(wake)
-}
-
-// proposeISR hands on the proposal of the last step. mu is held.
-func (p *Partition) proposeISR() {
-	if p.out.Propose != nil && p.host.cfg.ISR != nil {
-		p.host.cfg.ISR.Propose(p.ID, p.out.Propose)
-	}
 }
