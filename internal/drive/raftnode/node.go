@@ -80,6 +80,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n.wg.Go(n.writer.run)
 	n.wg.Go(func() { n.loop.run(ctx) })
+	n.wg.Go(n.tellIfVoterless)
 	return n, nil
 }
 

@@ -3,6 +3,7 @@ package raftnode
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -238,6 +239,29 @@ func TestStaticVotersBecomeDynamic(t *testing.T) {
 		if err != nil || !strings.Contains(string(raw), `"data_version":1`) {
 			t.Errorf("quorum-state: %s, %v", raw, err)
 		}
+	})
+}
+
+// V-08: a controller that finds voters neither in its log nor in its settings
+// names the keys.
+func TestAControllerWithoutVotersSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := func(says bool, voters raft.Voters, controller bool) {
+			t.Helper()
+			var log strings.Builder
+			cfg := lone(vfs.NewMem(), dataDir)
+			cfg.Voters, cfg.Controller, cfg.Bootstrap = voters, controller, []raft.Endpoint{{Host: "nowhere", Port: 1}}
+			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+			n := start(t, cfg)
+			time.Sleep(10 * time.Second) // of the bubble
+			leave(t, n)
+			if got := strings.Contains(log.String(), "controller.quorum.voters"); got != says {
+				t.Errorf("voters %v, controller %v: %s", voters, controller, log.String())
+			}
+		}
+		f(true, nil, true)
+		f(false, nil, false)
+		f(false, lone(vfs.NewMem(), dataDir).Voters, true)
 	})
 }
 
