@@ -174,10 +174,14 @@ func TestStepSurvivesNonsense(t *testing.T) {
 func talkNonsense(t *testing.T, seed uint64, steps int) {
 	r := rand.New(rand.NewPCG(seed, 2))
 	w := &world{quiet: true}
-	if err := w.do("nodes 1,2,3"); err != nil {
+	nodes := "nodes 1,2,3"
+	if seed%2 == 1 {
+		nodes = "nodes 1,2,3 voters=1,2 dynamic autojoin"
+	}
+	if err := w.do(nodes); err != nil {
 		t.Fatal(err)
 	}
-	m := w.nodes[0]
+	m := w.nodes[int(seed/2)%len(w.nodes)]
 	votes := map[kafka.Epoch]kafka.ReplicaKey{}
 	for range steps {
 		before := m.core.election.Epoch
@@ -214,7 +218,7 @@ func nonsense(r *rand.Rand, m *member) Event {
 		hint.Endpoints = endpointsOf(max(hint.Leader, 0))
 	}
 	call := Call(near(int64(m.core.calls.last)))
-	switch r.IntN(15) {
+	switch r.IntN(22) {
 	case 0:
 		return Received{1, VoteRequest{Voter: key(), Candidate: key(), Epoch: epoch(), LastEpoch: epoch(), End: offset(), PreVote: r.IntN(2) == 0}}
 	case 1:
@@ -249,6 +253,35 @@ func nonsense(r *rand.Rand, m *member) Event {
 		return Answered{call, EndAnswer{Err: code, Hint: hint}}
 	case 13:
 		return Resign{epoch()}
+	case 14, 15, 16, 17, 18, 19:
+		return nonsenseAboutVoters(r, m, call, hint, code)
 	}
 	return Passed{}
+}
+
+// nonsenseAboutVoters is about changes of the voters, and a leader's death.
+func nonsenseAboutVoters(r *rand.Rand, m *member, call Call, hint Hint, code kerr.Code) Event {
+	id := kafka.NodeID(r.IntN(5) - 1)
+	key := kafka.ReplicaKey{Node: id, Dir: dirOf(id)}
+	if r.IntN(5) == 0 {
+		key.Dir = kafka.DirID{}
+	}
+	at := endpointsOf(max(id, 0))
+	switch r.IntN(8) {
+	case 0:
+		return Received{1, AddVoterRequest{Voter: key, Endpoints: at, AtOnce: r.IntN(2) == 0}}
+	case 1:
+		return Received{1, RemoveVoterRequest{Voter: key}}
+	case 2:
+		return Received{1, UpdateVoterRequest{Epoch: hint.Epoch, Voter: key, Endpoints: at, MinLevel: int16(r.IntN(3) - 1), MaxLevel: int16(r.IntN(3) - 1)}}
+	case 3:
+		return Received{1, RaiseRequest{Epoch: hint.Epoch, Level: int16(r.IntN(4) - 1), Ask: r.IntN(2) == 0}}
+	case 4:
+		return Answered{call, ChangeAnswer{Err: code}}
+	case 5:
+		return Answered{call, UpdateVoterAnswer{Err: code, Hint: hint}}
+	case 6:
+		return Answered{call, VersionsAnswer{Err: code, MinLevel: int16(r.IntN(2)), MaxLevel: int16(r.IntN(3) - 1)}}
+	}
+	return Dead{Leader: hint.Leader, Epoch: hint.Epoch}
 }
