@@ -130,6 +130,9 @@ func New(now kafka.Instant, cfg Config, st Stored) (*Core, Effects, error) {
 	if st.LogStart > st.LogEnd {
 		return nil, Effects{}, fmt.Errorf("log starts at %d, beyond its end %d", st.LogStart, st.LogEnd)
 	}
+	if epoch := storedEpoch(st); epoch >= lastEpoch {
+		return nil, Effects{}, fmt.Errorf("epoch %d is the last one, no election can follow it: quorum-state or the log is damaged", epoch)
+	}
 	c := &Core{cfg: cfg, now: now, due: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes, mourned: kafka.NoEpoch, longer: noLongerLog}
 	c.log = logState{
 		start: st.LogStart, end: st.LogEnd, written: st.LogEnd, synced: st.LogEnd,
@@ -140,6 +143,18 @@ func New(now kafka.Instant, cfg Config, st Stored) (*Core, Effects, error) {
 	begin(c, st.Forgotten)
 	c.settle()
 	return c, c.out, nil
+}
+
+// storedEpoch is the highest epoch that the disk names.
+func storedEpoch(st Stored) kafka.Epoch {
+	epoch := st.Election.Epoch
+	for _, e := range st.Epochs {
+		epoch = max(epoch, e.Epoch)
+	}
+	for _, s := range st.Snapshots {
+		epoch = max(epoch, s.ID.Epoch)
+	}
+	return epoch
 }
 
 // begin chooses the first role.

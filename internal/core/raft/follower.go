@@ -179,7 +179,7 @@ func (f *follower) truncate(c *Core, d EpochEnd) {
 // load starts to download a snapshot that we do not have. One that is not
 // beyond what we know as committed brings nothing.
 func (f *follower) load(c *Core, id SnapshotID) {
-	if id.EndOffset < 0 || id.Epoch < 0 {
+	if id.EndOffset < 0 || id.Epoch < 0 || id.Epoch > c.election.Epoch {
 		return
 	}
 	f.heard(c)

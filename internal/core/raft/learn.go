@@ -12,6 +12,8 @@ func learn(c *Core, h Hint) {
 	known, at := c.role.leader()
 	switch {
 	case h.Epoch < c.election.Epoch:
+	case !believable(c, h.Epoch):
+		c.trace("epoch ignored", h.Leader)
 	case h.Leader == c.cfg.Self.Node && h.Leader >= 0:
 		learnOwn(c, h.Epoch)
 	case h.Epoch > c.election.Epoch && h.Leader >= 0:

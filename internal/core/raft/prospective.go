@@ -24,7 +24,7 @@ func (p *prospective) leader() (kafka.NodeID, Endpoints) { return p.known, p.at 
 
 func (p *prospective) turn(c *Core) {
 	switch {
-	case p.tally.won():
+	case p.tally.won() && c.election.Epoch < lastEpoch:
 		c.becomeCandidate()
 	case p.tally.lost():
 		p.fallBack(c, electionTimer(c))

@@ -92,7 +92,9 @@ func committed(c *Core) kafka.Offset {
 }
 
 // mayStand tells whether this node may begin an election round.
-func mayStand(c *Core) bool { return c.quorum.electable(c.hw) && c.closing == nil && c.installing == 0 }
+func mayStand(c *Core) bool {
+	return c.quorum.electable(c.hw) && c.closing == nil && c.installing == 0 && c.election.Epoch < lastEpoch
+}
 
 // leads tells whether this node leads the current epoch.
 func (c *Core) leads() bool {

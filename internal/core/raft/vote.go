@@ -41,7 +41,7 @@ func checkVoterOnly(c *Core, id kafka.NodeID, epoch kafka.Epoch) kerr.Code {
 	switch {
 	case epoch < c.election.Epoch:
 		return kerr.FencedLeaderEpoch
-	case id < 0:
+	case id < 0 || !believable(c, epoch):
 		return kerr.InvalidRequest
 	}
 	return kerr.None
