@@ -16,6 +16,7 @@ type topicsEdit struct {
 	byName     pmap.Edit[string, kafka.TopicID]
 	alike      pmap.Edit[likeness, struct{}]
 	touched    map[kafka.TopicID]*topicEdit
+	last       *topicEdit // of touched, the one asked for last; may be nil
 	partitions int
 	hosted     hostedEdit // changes of counted, nil for none
 	counted    pmap.Map[kafka.NodeID, Hosted]
@@ -37,14 +38,19 @@ func editTopics(img *Image) *topicsEdit {
 
 // topic opens a topic for change.
 func (e *topicsEdit) topic(id kafka.TopicID) (*topicEdit, bool) {
-	if t, ok := e.touched[id]; ok {
-		return t, true
+	if e.last != nil && e.last.id == id {
+		return e.last, true
 	}
-	t, ok := e.byID.Get(id)
+	open, ok := e.touched[id]
 	if !ok {
-		return nil, false
+		t, exists := e.byID.Get(id)
+		if !exists {
+			return nil, false
+		}
+		open = e.touch(t)
 	}
-	return e.touch(t), true
+	e.last = open
+	return open, true
 }
 
 func (e *topicsEdit) touch(t *Topic) *topicEdit {
@@ -79,6 +85,7 @@ func (e *topicsEdit) remove(id kafka.TopicID) {
 		e.alike.Delete(likeness{metric, t.name})
 	}
 	delete(e.touched, id)
+	e.last = nil
 }
 
 // set puts a partition into an open topic.
@@ -105,7 +112,7 @@ func (e *topicsEdit) settle() {
 		t := e.touched[id]
 		e.byID.Set(id, &Topic{ID: id, Name: t.name, Partitions: t.partitions.Done()})
 	}
-	e.touched = nil
+	e.touched, e.last = nil, nil
 }
 
 func (e *topicsEdit) done() topicSet {
@@ -178,7 +185,7 @@ func (a *applier) changePartition(r *metarec.PartitionChangeRecord) error {
 
 func (a *applier) setPartition(t *topicEdit, id kafka.PartitionID, p *Partition) {
 	a.topics.set(t, id, p)
-	a.changed.partitions.add(kafka.TopicIDPartition{Topic: t.id, Partition: id})
+	a.changed.partitions.add(t.id, id)
 }
 
 // clearElr forgets the eligible leader replicas of one topic or, without a

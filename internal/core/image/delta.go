@@ -1,7 +1,6 @@
 package image
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -54,7 +53,7 @@ func (s *set[K]) addAll(o set[K]) {
 // changes gathers what records touched.
 type changes struct {
 	topics      set[kafka.TopicID] // created or deleted
-	partitions  set[kafka.TopicIDPartition]
+	partitions  touched
 	brokers     set[kafka.NodeID]
 	controllers set[kafka.NodeID]
 	configs     set[Resource]
@@ -70,7 +69,7 @@ func (c *changes) clone() *changes {
 
 func (c *changes) merge(o *changes) {
 	c.topics.addAll(o.topics)
-	c.partitions.addAll(o.partitions)
+	c.partitions.addAll(&o.partitions)
 	c.brokers.addAll(o.brokers)
 	c.controllers.addAll(o.controllers)
 	c.configs.addAll(o.configs)
@@ -102,16 +101,63 @@ func (c *changes) delta(before, after *Image) Delta {
 			d.Created = append(d.Created, id)
 		}
 	}
-	for _, tp := range slices.SortedFunc(maps.Keys(c.partitions), comparePartitions) {
-		if after.topics.Has(tp.Topic) {
-			d.Partitions = append(d.Partitions, tp)
+	for _, t := range c.partitions.sorted() {
+		if !after.topics.Has(t.topic) {
+			continue
+		}
+		for _, n := range t.ids {
+			d.Partitions = append(d.Partitions, kafka.TopicIDPartition{Topic: t.topic, Partition: n})
 		}
 	}
 	return d
 }
 
-func comparePartitions(a, b kafka.TopicIDPartition) int {
-	return cmp.Or(a.Topic.Compare(b.Topic), cmp.Compare(a.Partition, b.Partition))
+// touched gathers partitions by their topic. Records mostly come topic by topic,
+// so the last one is at hand.
+type touched struct {
+	all  map[kafka.TopicID]*touchedTopic
+	last *touchedTopic
+}
+
+type touchedTopic struct {
+	topic kafka.TopicID
+	ids   []kafka.PartitionID // as they come, until sorted
+}
+
+func (c *touched) add(topic kafka.TopicID, id kafka.PartitionID) {
+	if c.last == nil || c.last.topic != topic {
+		c.last = c.of(topic)
+	}
+	c.last.ids = append(c.last.ids, id)
+}
+
+func (c *touched) of(topic kafka.TopicID) *touchedTopic {
+	t := c.all[topic]
+	if t == nil {
+		if c.all == nil {
+			c.all = map[kafka.TopicID]*touchedTopic{}
+		}
+		t = &touchedTopic{topic: topic}
+		c.all[topic] = t
+	}
+	return t
+}
+
+func (c *touched) addAll(o *touched) {
+	for id, t := range o.all { // in any order: sorted gives them
+		mine := c.of(id)
+		mine.ids = append(mine.ids, t.ids...)
+	}
+}
+
+// sorted gives the topics in order, each with its partitions in order and once.
+func (c *touched) sorted() []*touchedTopic {
+	all := slices.SortedFunc(maps.Values(c.all), func(a, b *touchedTopic) int { return a.topic.Compare(b.topic) })
+	for _, t := range all {
+		slices.Sort(t.ids)
+		t.ids = slices.Compact(t.ids)
+	}
+	return all
 }
 
 // Between compares two images that may come from anywhere, for example one
@@ -151,6 +197,6 @@ func (c *changes) partitionsOf(id kafka.TopicID, before, after *Image) {
 				continue
 			}
 		}
-		c.partitions.add(kafka.TopicIDPartition{Topic: id, Partition: n})
+		c.partitions.add(id, n)
 	}
 }

@@ -18,7 +18,6 @@ const (
 func partitionOf(r *metarec.PartitionRecord) (*Partition, error) {
 	p := &Partition{
 		Replicas:    nodes(r.Replicas),
-		ISR:         nodes(r.Isr),
 		Adding:      nodes(r.AddingReplicas),
 		Removing:    nodes(r.RemovingReplicas),
 		ELR:         nodes(r.EligibleLeaderReplicas),
@@ -28,7 +27,9 @@ func partitionOf(r *metarec.PartitionRecord) (*Partition, error) {
 		Epoch:       r.PartitionEpoch,
 		Recovery:    Recovery(r.LeaderRecoveryState),
 	}
-	p.shareISR()
+	if p.ISR = p.Replicas; !slices.Equal(r.Isr, r.Replicas) {
+		p.ISR = nodes(r.Isr)
+	}
 	if err := checkRecovery(r.LeaderRecoveryState); err != nil {
 		return nil, err
 	}

@@ -241,12 +241,15 @@ func (r *Runner[S, R]) write(change Change[R]) error {
 			return fmt.Errorf("decided records do not apply: %w", err)
 		}
 		b := batch[S]{framed: make([][]byte, len(records))}
+		var encoded []byte // of all records, in as many pieces as it grows
 		for i, rec := range records {
-			if b.framed[i], err = r.subject.Encode(nil, rec); err != nil {
+			begin := len(encoded)
+			if encoded, err = r.subject.Encode(encoded, rec); err != nil {
 				return fmt.Errorf("encode decided record: %w", err)
 			}
-			b.bytes += len(b.framed[i])
+			b.framed[i] = encoded[begin:len(encoded):len(encoded)]
 		}
+		b.bytes = len(encoded)
 		end += kafka.Offset(len(records))
 		state = r.subject.at(next, end)
 		b.after, b.end = state, end
