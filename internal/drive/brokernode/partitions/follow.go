@@ -158,7 +158,7 @@ func (p Follower) appendCopy(b []byte) (storage.Appended, error) {
 // offset and reaches beyond it.
 func straddling(b []byte, o kafka.Offset) (kafka.Offset, bool) {
 	h, err := batch.ParseHeader(b)
-	if err != nil || h.BaseOffset >= o || h.End() <= o || h.Size() > len(b) {
+	if err != nil || h.BaseOffset < 0 || h.BaseOffset >= o || h.End() <= o || h.Size() > len(b) {
 		return 0, false
 	}
 	return h.BaseOffset, batch.CheckCRC(b[:h.Size()])
