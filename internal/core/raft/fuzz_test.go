@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"math"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -204,8 +205,18 @@ func talkNonsense(t *testing.T, seed uint64, steps int) {
 // nonsense makes an event of arbitrary numbers near those that matter.
 func nonsense(r *rand.Rand, m *member) Event {
 	near := func(n int64) int64 { return n + r.Int64N(7) - 3 }
-	epoch := func() kafka.Epoch { return kafka.Epoch(near(int64(m.core.election.Epoch))) }
-	offset := func() kafka.Offset { return kafka.Offset(near(int64(m.core.log.end))) }
+	epoch := func() kafka.Epoch {
+		if r.IntN(50) == 0 {
+			return math.MaxInt32 - kafka.Epoch(r.IntN(2))
+		}
+		return kafka.Epoch(near(int64(m.core.election.Epoch)))
+	}
+	offset := func() kafka.Offset {
+		if r.IntN(50) == 0 {
+			return math.MaxInt64 - kafka.Offset(r.IntN(2))
+		}
+		return kafka.Offset(near(int64(m.core.log.end)))
+	}
 	id := func() kafka.NodeID { return kafka.NodeID(r.IntN(5) - 1) }
 	key := func() kafka.ReplicaKey { n := id(); return kafka.ReplicaKey{Node: n, Dir: dirOf(n)} }
 	code := kerr.None
