@@ -62,7 +62,7 @@ func (l *Log) load(opt Options) error {
 	if err != nil {
 		return err
 	}
-	if l.topicID, err = keepTopicID(l.fs, l.folder.path(), opt.TopicID); err != nil {
+	if l.topicID, err = keepTopicID(opt, l.folder.path(), files); err != nil {
 		return err
 	}
 	changed, err := l.folder.finishInterrupted(files)

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -25,6 +27,11 @@ const partitionMetadataLimit = 4 << 10
 // had the same name.
 var ErrTopicID = errors.New("the folder holds another topic's partition")
 
+// ErrTopicIDUnreadable says that the topic's id is there and cannot be read, in
+// the folder of a log with records. Taken for none, it would part the records
+// from their topic; so the directory goes offline, as in Apache Kafka.
+var ErrTopicIDUnreadable = errors.New("the topic's id cannot be read; write the TopicId that the cluster describes the topic with")
+
 func encodeTopicID(id kafka.TopicID) []byte {
 	return []byte("version: 0\ntopic_id: " + id.String())
 }
@@ -36,8 +43,8 @@ func decodeTopicID(b []byte) (kafka.TopicID, error) {
 		value = strings.TrimSpace(value)
 		switch strings.TrimSpace(key) {
 		case "version":
-			if strings.HasPrefix(value, "-") || value == "" {
-				return id, fmt.Errorf("version %q", value)
+			if v, err := strconv.ParseInt(value, 10, 32); err != nil || v < 0 {
+				return id, fmt.Errorf("version %.20q", value)
 			}
 		case "topic_id":
 			parsed, err := kafka.ParseUUID(value)
@@ -53,11 +60,11 @@ func decodeTopicID(b []byte) (kafka.TopicID, error) {
 	return id, nil
 }
 
-// ReadTopicID reads the topic id of a partition's folder. A zero one means that
-// the folder has none, or a torn file: a loss of power leaves that of a log that
-// was never synced.
+// ReadTopicID reads the topic id of a partition's folder; a zero one means that
+// the folder has none. The error is ErrTopicIDUnreadable or the disk's.
 func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
-	b, err := vfs.ReadFile(f, filepath.Join(dir, PartitionMetadataFile), partitionMetadataLimit)
+	name := filepath.Join(dir, PartitionMetadataFile)
+	b, err := vfs.ReadFile(f, name, partitionMetadataLimit)
 	if errors.Is(err, fs.ErrNotExist) {
 		return kafka.TopicID{}, nil
 	}
@@ -66,9 +73,19 @@ func ReadTopicID(f vfs.FS, dir string) (kafka.TopicID, error) {
 	}
 	id, err := decodeTopicID(b)
 	if err != nil {
-		return kafka.TopicID{}, nil
+		return kafka.TopicID{}, fmt.Errorf("%s: %w (%w)", name, ErrTopicIDUnreadable, err)
 	}
 	return id, nil
+}
+
+// mayBeTorn tells whether a topic id that cannot be read says nothing: there are
+// no records that it could part from their topic, or the power was lost before
+// the first Sync of the log, which makes it durable.
+func mayBeTorn(opt Options, files []found) bool {
+	if !opt.Clean && !opt.SameBoot && opt.RecoveryPoint <= 0 {
+		return true
+	}
+	return !slices.ContainsFunc(files, func(f found) bool { return f.suffix == logSuffix && f.size > 0 })
 }
 
 // writeTopicID writes the topic id to a folder that was just made, unless it is
@@ -88,8 +105,12 @@ func writeTopicID(f vfs.FS, dir string, id kafka.TopicID) error {
 // keepTopicID writes the topic id to a folder that has none, and refuses one that
 // has another. It gives the id that the folder has then. The first Sync of the
 // log makes it durable.
-func keepTopicID(f vfs.FS, dir string, want kafka.TopicID) (kafka.TopicID, error) {
+func keepTopicID(opt Options, dir string, files []found) (kafka.TopicID, error) {
+	f, want := opt.FS, opt.TopicID
 	have, err := ReadTopicID(f, dir)
+	if errors.Is(err, ErrTopicIDUnreadable) && mayBeTorn(opt, files) {
+		have, err = kafka.TopicID{}, nil
+	}
 	switch {
 	case err != nil:
 		return have, err
