@@ -3,9 +3,11 @@ package lint
 import (
 	"fmt"
 	"go/ast"
+	"go/build"
 	"go/importer"
 	"go/token"
 	"go/types"
+	"os/exec"
 	"strings"
 )
 
@@ -13,15 +15,10 @@ import (
 var impure = map[string]string{
 	"os": "files", "net": "sockets", "log": "a logger", "log/slog": "a logger", "sync": "locks",
 	"sync/atomic": "shared memory", "context": "waiting", "io/fs": "files", "os/exec": "processes",
-	"crypto/rand": "randomness nobody can repeat", "math/rand": "global randomness", "runtime": "the machine",
+	"crypto/rand": "randomness nobody can repeat", "math/rand": "global randomness", "hash/maphash": "randomness nobody can repeat",
+	"runtime": "sight of the machine", "syscall": "sight of the machine", "unsafe": "sight of the machine",
 	"github.com/twmb/franz-go/pkg/kmsg": "wire bodies",
 }
-
-// clocks are the functions of package time that look at a clock.
-var clocks = []string{"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "NewTimer", "NewTicker", "Tick"}
-
-// globalRand are functions of math/rand/v2 that draw from the shared source.
-var globalRand = []string{"Int", "IntN", "Int64", "Int64N", "Int32", "Int32N", "Uint32", "Uint64", "Float64", "Perm", "Shuffle", "N"}
 
 // CheckPurity lists what a deciding room (floor 1) must not do: use the outside
 // world, start goroutines, use channels, look at a clock or draw chance.
@@ -34,6 +31,7 @@ func CheckPurity(rooms []Room) []string {
 		for _, file := range room.Files {
 			faults = append(faults, impureImports(file)...)
 			faults = append(faults, impureActs(file)...)
+			faults = append(faults, worldlyNames(file)...)
 		}
 	}
 	return faults
@@ -43,11 +41,22 @@ func impureImports(file File) []string {
 	var faults []string
 	_, others := file.Imports()
 	for _, p := range others {
-		if why, bad := impure[p]; bad {
+		if why, bad := impurePath(p); bad {
 			faults = append(faults, fmt.Sprintf("%s imports %s: a room that decides has no %s", file.Name, p, why))
 		}
 	}
 	return faults
+}
+
+// impurePath judges an import by its path, and by the package below which it
+// stands: runtime/debug is as bad as runtime.
+func impurePath(p string) (why string, bad bool) {
+	if why, bad = impure[p]; bad {
+		return why, true
+	}
+	first, _, _ := strings.Cut(p, "/")
+	why, bad = impure[first]
+	return why, bad
 }
 
 func impureActs(file File) []string {
@@ -59,17 +68,8 @@ func impureActs(file File) []string {
 		switch n := n.(type) {
 		case *ast.GoStmt:
 			say(n, "starts a goroutine")
-		case *ast.ChanType:
+		case *ast.ChanType, *ast.SelectStmt, *ast.SendStmt:
 			say(n, "uses a channel")
-		case *ast.SelectorExpr:
-			pkg, ok := n.X.(*ast.Ident)
-			switch {
-			case !ok || pkg.Obj != nil:
-			case pkg.Name == "time" && contains(clocks, n.Sel.Name):
-				say(n, "looks at a clock: time."+n.Sel.Name)
-			case pkg.Name == "rand" && contains(globalRand, n.Sel.Name):
-				say(n, "draws chance from a shared source: rand."+n.Sel.Name)
-			}
 		}
 		return true
 	})
@@ -95,6 +95,9 @@ func CheckMapOrder(rooms []Room) []string {
 func mapRanges(room Room) []string {
 	set := room.Files[0].Set
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	if err := findGoroot(); err != nil {
+		return []string{fmt.Sprintf("%s: where the standard library is: %v", room.Path, err)}
+	}
 	conf := types.Config{Importer: importer.ForCompiler(set, "source", nil), Error: func(error) {}}
 	asts := make([]*ast.File, len(room.Files))
 	for i, f := range room.Files {
@@ -121,6 +124,20 @@ func mapRanges(room Room) []string {
 		})
 	}
 	return faults
+}
+
+// findGoroot tells the importer from source where the standard library is. A
+// binary built with -trimpath does not know.
+func findGoroot() error {
+	if build.Default.GOROOT != "" {
+		return nil
+	}
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return fmt.Errorf("go env GOROOT: %w", err)
+	}
+	build.Default.GOROOT = strings.TrimSpace(string(out))
+	return nil
 }
 
 func markedLines(file File) map[int]bool {

@@ -1,0 +1,5 @@
+package raft
+
+import . "time"
+
+var begun = Now()
