@@ -30,6 +30,9 @@ type Config struct {
 	AutoJoin bool
 	Timing   Timing
 	Rand     *rand.Rand
+	// Unix is the date at the start, in seconds since 1970; 0 when it is not
+	// known. It bounds the epochs that peers are believed to be in.
+	Unix int64
 }
 
 // Timing are the settings controller.quorum.*.
@@ -71,7 +74,9 @@ type Stored struct {
 type Core struct {
 	cfg      Config
 	now      kafka.Instant
-	election Election // what the disk holds, or will before anything is sent
+	started  kafka.Instant
+	held     kafka.Epoch // the highest one on the disk at the start
+	election Election    // what the disk holds, or will before anything is sent
 	role     role
 	log      logState
 	quorum   members
@@ -133,7 +138,7 @@ func New(now kafka.Instant, cfg Config, st Stored) (*Core, Effects, error) {
 	if epoch := storedEpoch(st); epoch >= lastEpoch {
 		return nil, Effects{}, fmt.Errorf("epoch %d is the last one, no election can follow it: quorum-state or the log is damaged", epoch)
 	}
-	c := &Core{cfg: cfg, now: now, due: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes, mourned: kafka.NoEpoch, longer: noLongerLog}
+	c := &Core{cfg: cfg, now: now, started: now, held: storedEpoch(st), due: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes, mourned: kafka.NoEpoch, longer: noLongerLog}
 	c.log = logState{
 		start: st.LogStart, end: st.LogEnd, written: st.LogEnd, synced: st.LogEnd,
 		epochs: epochTable{st.Epochs}, snapshots: st.Snapshots,

@@ -36,13 +36,17 @@ func checkVote(c *Core, r VoteRequest) kerr.Code {
 	return checkVoterOnly(c, r.Candidate.Node, r.Epoch)
 }
 
-// checkVoterOnly is what requests between voters have in common.
+// checkVoterOnly is what requests between voters have in common. An epoch that
+// is not believed may be so in a second: the peer is to ask again, and INVALID_REQUEST
+// would end an Apache Kafka.
 func checkVoterOnly(c *Core, id kafka.NodeID, epoch kafka.Epoch) kerr.Code {
 	switch {
 	case epoch < c.election.Epoch:
 		return kerr.FencedLeaderEpoch
-	case id < 0 || !believable(c, epoch):
+	case id < 0:
 		return kerr.InvalidRequest
+	case !believable(c, epoch):
+		return kerr.BrokerNotAvailable
 	}
 	return kerr.None
 }

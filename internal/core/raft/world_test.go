@@ -110,6 +110,7 @@ func (w *world) add(id kafka.NodeID, voters Voters, controller bool, seed uint64
 // boot starts a node from its disk. What was not synced is gone.
 func (m *member) boot() error {
 	d := &m.disk
+	m.cfg.Unix = firstDay + int64(time.Duration(m.w.now)/time.Second)
 	d.log = slices.DeleteFunc(d.log, func(b stored) bool { return b.end > d.synced })
 	st := Stored{Election: d.election, LogStart: d.start, LogEnd: d.start, Snapshots: slices.Clone(d.snapshots)}
 	from := kafka.Offset(-1)

@@ -104,5 +104,6 @@ func (c Config) core() raft.Config {
 		Self: c.Self, Controller: c.Controller, Endpoints: c.Endpoints, Listener: c.Listener,
 		Static: c.Voters, Bootstrap: c.Bootstrap, AutoJoin: c.AutoJoin, Timing: c.Timing,
 		Rand: rand.New(rand.NewPCG(c.Seed, uint64(c.Self.Node))),
+		Unix: time.Now().Unix(),
 	}
 }
