@@ -24,7 +24,8 @@ type clientFlags struct {
 func (f *clientFlags) define(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&f.bootstrap, "bootstrap-server", "b", "localhost:9092", "host:port of brokers to begin with, separated by commas")
-	flags.DurationVar(&f.timeout, "timeout", 15*time.Second, "time after which a cluster that does not answer is given up")
+	f.timeout = 15 * time.Second
+	flags.Var((*patientFor)(&f.timeout), "timeout", "time after which a cluster that does not answer is given up")
 }
 
 func (f *clientFlags) defineJSON(cmd *cobra.Command) {

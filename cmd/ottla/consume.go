@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"time"
@@ -50,7 +51,7 @@ func newConsumeCmd() *cobra.Command {
 	flags.StringVar(&f.offset, "offset", "latest", "where to begin: earliest, latest or an offset; an offset needs --partition")
 	flags.BoolVar(&f.fromBeginning, "from-beginning", false, "begin with the earliest record; a group that has read begins where it was")
 	flags.IntVar(&f.maxMessages, "max-messages", 0, "end after so many records; 0 goes on")
-	flags.Int64Var(&f.timeoutMs, "timeout-ms", 0, "end when no record has come for so long; 0 waits")
+	flags.Int64Var(&f.timeoutMs, "timeout-ms", 0, "end when no record has come for so long; 0 or less waits")
 	flags.StringVar(&f.isolation, "isolation-level", "read_uncommitted", "read_committed leaves out records of aborted transactions")
 	flags.StringArrayVar(&f.properties, "property", nil, "print.key, print.value, print.partition, print.offset, print.timestamp, print.headers = true or false; key.separator, line.separator, null.literal (repeatable)")
 	flags.StringArrayVar(&f.properties, "formatter-property", nil, "the same as --property")
@@ -90,6 +91,9 @@ func (f *consumeFlags) options() ([]kgo.Opt, error) {
 	start, err := f.start()
 	if err != nil {
 		return nil, err
+	}
+	if longest := int64(math.MaxInt64 / time.Millisecond); f.timeoutMs > longest {
+		return nil, fmt.Errorf("--timeout-ms %d is more than %d", f.timeoutMs, longest)
 	}
 	options := []kgo.Opt{kgo.ConsumeResetOffset(start), kgo.FetchMaxWait(500 * time.Millisecond)}
 	switch f.isolation {

@@ -186,7 +186,10 @@ func (r *resetFlags) finder(ctx context.Context, admin *cluster, group string, t
 func (r *resetFlags) moment(now time.Time) (time.Time, error) {
 	if r.duration != "" {
 		d, err := parseDuration(r.duration)
-		return now.Add(-d), err
+		if err != nil {
+			return time.Time{}, fmt.Errorf("--by-duration %w", err)
+		}
+		return now.Add(-d), nil
 	}
 	for _, layout := range []string{"2006-01-02T15:04:05.000", "2006-01-02T15:04:05", time.RFC3339} {
 		if then, err := time.ParseInLocation(layout, r.datetime, time.UTC); err == nil {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -82,7 +83,7 @@ func (f *produceFlags) options() ([]kgo.Opt, error) {
 	if sep := properties["key.separator"]; sep != "" && f.keySep != "" {
 		f.keySep = strings.ReplaceAll(sep, `\t`, "\t")
 	}
-	options := []kgo.Opt{kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(20), kgo.ProducerBatchMaxBytes(1 << 20), kgo.RecordDeliveryTimeout(2 * f.timeout)}
+	options := []kgo.Opt{kgo.AllowAutoTopicCreation(), kgo.UnknownTopicRetries(20), kgo.ProducerBatchMaxBytes(1 << 20), kgo.RecordDeliveryTimeout(max(2*f.timeout, leastDelivery))}
 	switch f.acks {
 	case "all", "-1":
 	case "1":
@@ -105,6 +106,9 @@ func (f *produceFlags) options() ([]kgo.Opt, error) {
 	}
 	return options, nil
 }
+
+// leastDelivery is the shortest time for a record that the client takes.
+const leastDelivery = time.Second
 
 // sending is lines on their way to a topic. The client batches them and keeps
 // their order; a line that is refused ends it all.
