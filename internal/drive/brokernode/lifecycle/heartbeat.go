@@ -22,7 +22,7 @@ const leavingPause = 50 * time.Millisecond
 func (l *Lifecycle) beat(ctx context.Context) error {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	failing := false
+	told := failures{}
 	for {
 		select {
 		case <-ctx.Done():
@@ -35,7 +35,7 @@ func (l *Lifecycle) beat(ctx context.Context) error {
 			continue
 		}
 		if err := l.heartbeat(ctx); ctx.Err() == nil {
-			failing = l.logHeartbeat(err, failing)
+			told = l.logHeartbeat(err, told)
 		}
 		if closed(l.goAway) {
 			return nil
@@ -46,18 +46,27 @@ func (l *Lifecycle) beat(ctx context.Context) error {
 	}
 }
 
+// failures are what was logged of a row of failed heartbeats.
+type failures struct{ failing, unregistered bool }
+
 // logHeartbeat tells the first of a row of failures, and its end; the others add
-// nothing. It returns whether the row goes on.
-func (l *Lifecycle) logHeartbeat(err error, failing bool) bool {
+// nothing, but for the one that time cannot mend. A broker that was unregistered
+// while it ran does not register by itself, as in Apache Kafka: somebody wanted
+// it out, or another process has its id. It returns what is told by now.
+func (l *Lifecycle) logHeartbeat(err error, told failures) failures {
+	unregistered := kerr.Of(err) == kerr.StaleBrokerEpoch || kerr.Of(err) == kerr.BrokerIdNotRegistered
 	switch {
-	case err != nil && !failing:
+	case unregistered && !told.unregistered:
+		l.cfg.Log.Error("the controller no longer knows this broker's registration: it was unregistered, or another process has taken its node id; restart this node to register it again",
+			"broker", l.cfg.Node, "epoch", l.epoch.Load(), "err", err)
+	case err != nil && !told.failing:
 		l.cfg.Log.Warn("heartbeat failed; it is repeated", "err", err)
 	case err != nil:
 		l.cfg.Log.Debug("heartbeat failed again", "err", err)
-	case failing:
+	case told.failing:
 		l.cfg.Log.Info("heartbeat taken again")
 	}
-	return err != nil
+	return failures{failing: err != nil, unregistered: err != nil && (unregistered || told.unregistered)}
 }
 
 func (l *Lifecycle) interval() time.Duration {

@@ -24,6 +24,7 @@ type desk struct {
 	heartbeats []*kmsg.BrokerHeartbeatRequest
 	assigned   []*kmsg.AssignReplicasToDirsRequest
 	refuse     kerr.Code // for assignments
+	beat       kerr.Code // for heartbeats
 	letGo      bool
 	down       bool
 }
@@ -46,6 +47,7 @@ func (d *desk) Do(_ context.Context, req kmsg.Request) (kmsg.Response, error) {
 	case *kmsg.BrokerHeartbeatRequest:
 		d.heartbeats = append(d.heartbeats, req)
 		reply := kmsg.NewPtrBrokerHeartbeatResponse()
+		reply.ErrorCode = int16(d.beat)
 		reply.IsCaughtUp, reply.IsFenced = true, req.WantFence
 		reply.ShouldShutdown = req.WantShutdown && d.letGo
 		return reply, nil
