@@ -87,7 +87,8 @@ type dirFailure struct {
 // controller. The directory of the metadata log, and the last one of all, take
 // the node along.
 func (f *folders) failed(d dirFailure) {
-	f.log.Error("log directory failed; its replicas are offline", "dir", d.path, "err", d.err)
+	// The storage has logged the cause.
+	f.log.Info("replicas of a failed log directory are offline", "dir", d.path)
 	switch {
 	case filepath.Clean(d.path) == filepath.Clean(f.self.MetadataDir):
 		f.failure.fail(fmt.Errorf("the directory of the metadata log failed: %s: %w", d.path, d.err))
