@@ -16,6 +16,10 @@ type alterConfigs struct{ controller *ctrlnode.Node }
 func (h alterConfigs) route() Route { return later(0, 2, h.serve).on(OnController).forwarded() }
 
 func (h alterConfigs) serve(_ Context, req *kmsg.AlterConfigsRequest, reply func(kmsg.Response)) {
+	if err := tooMany(len(req.Resources)); err != nil {
+		reply(refusal(req, err))
+		return
+	}
 	want := controller.ConfigsToAlter{ValidateOnly: req.ValidateOnly}
 	for _, r := range req.Resources {
 		change := controller.ResourceChange{Resource: resourceOf(r.ResourceType, r.ResourceName)}
@@ -48,9 +52,9 @@ func orRefused(want controller.ConfigsToAlter, altered []controller.AlteredResou
 	if err == nil {
 		return altered
 	}
-	refused := make([]controller.AlteredResource, len(want.Resources))
+	refused, same := make([]controller.AlteredResource, len(want.Resources)), sameErrorOf(err)
 	for i, r := range want.Resources {
-		refused[i] = controller.AlteredResource{Resource: r.Resource, Err: err}
+		refused[i] = controller.AlteredResource{Resource: r.Resource, Err: same.at(i)}
 	}
 	return refused
 }

@@ -118,6 +118,10 @@ func (h passedConfigs) judgeBroker(name string, changes []judged) error {
 }
 
 func (h passedConfigs) incremental(c Context, req *kmsg.IncrementalAlterConfigsRequest, reply func(kmsg.Response)) {
+	if err := tooMany(len(req.Resources)); err != nil {
+		reply(refusal(req, err))
+		return
+	}
 	asked := make([]alteration, len(req.Resources))
 	for i, r := range req.Resources {
 		asked[i] = alteration{resourceOf(r.ResourceType, r.ResourceName), incrementalChanges(r)}
@@ -158,6 +162,10 @@ func incrementalChanges(r kmsg.IncrementalAlterConfigsRequestResource) []judged 
 }
 
 func (h passedConfigs) alter(c Context, req *kmsg.AlterConfigsRequest, reply func(kmsg.Response)) {
+	if err := tooMany(len(req.Resources)); err != nil {
+		reply(refusal(req, err))
+		return
+	}
 	asked := make([]alteration, len(req.Resources))
 	for i, r := range req.Resources {
 		asked[i].resource = resourceOf(r.ResourceType, r.ResourceName)

@@ -15,6 +15,10 @@ type createPartitions struct{ controller *ctrlnode.Node }
 func (h createPartitions) route() Route { return later(0, 3, h.serve).on(OnController).forwarded() }
 
 func (h createPartitions) serve(_ Context, req *kmsg.CreatePartitionsRequest, reply func(kmsg.Response)) {
+	if err := tooMany(len(req.Topics)); err != nil {
+		reply(grownResponse(refusedGrowth(req, err)))
+		return
+	}
 	want := controller.PartitionsToCreate{ValidateOnly: req.ValidateOnly}
 	for _, t := range req.Topics {
 		topic := controller.MorePartitions{Topic: t.Topic, Count: t.Count}
@@ -30,17 +34,27 @@ func (h createPartitions) serve(_ Context, req *kmsg.CreatePartitionsRequest, re
 		return controller.CreatePartitions(img, soft, want)
 	}, func(grown []controller.GrownTopic, err error) {
 		if err != nil {
-			grown = grown[:0]
-			for _, t := range req.Topics {
-				grown = append(grown, controller.GrownTopic{Topic: t.Topic, Err: err})
-			}
+			grown = refusedGrowth(req, err)
 		}
-		resp := kmsg.NewPtrCreatePartitionsResponse()
-		for _, t := range grown {
-			topic := kmsg.NewCreatePartitionsResponseTopic()
-			topic.Topic, topic.ErrorCode, topic.ErrorMessage = t.Topic, code(t.Err), kerr.Message(t.Err)
-			resp.Topics = append(resp.Topics, topic)
-		}
-		reply(resp)
+		reply(grownResponse(grown))
 	})
+}
+
+// refusedGrowth gives every topic the error of the whole request.
+func refusedGrowth(req *kmsg.CreatePartitionsRequest, err error) []controller.GrownTopic {
+	refused, same := make([]controller.GrownTopic, len(req.Topics)), sameErrorOf(err)
+	for i, t := range req.Topics {
+		refused[i] = controller.GrownTopic{Topic: t.Topic, Err: same.at(i)}
+	}
+	return refused
+}
+
+func grownResponse(grown []controller.GrownTopic) kmsg.Response {
+	resp := kmsg.NewPtrCreatePartitionsResponse()
+	resp.Topics = make([]kmsg.CreatePartitionsResponseTopic, len(grown))
+	for i, t := range grown {
+		topic := &resp.Topics[i]
+		topic.Topic, topic.ErrorCode, topic.ErrorMessage = t.Topic, code(t.Err), kerr.Message(t.Err)
+	}
+	return resp
 }

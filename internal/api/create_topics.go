@@ -24,6 +24,10 @@ type createTopics struct {
 func (h createTopics) route() Route { return later(2, 7, h.serve).on(OnController).forwarded() }
 
 func (h createTopics) serve(_ Context, req *kmsg.CreateTopicsRequest, reply func(kmsg.Response)) {
+	if err := tooMany(len(req.Topics)); err != nil {
+		reply(h.response(req, nil, err))
+		return
+	}
 	want := topicsToCreate(req)
 	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.CreatedTopic] {
 		return controller.CreateTopics(img, soft, want)
@@ -53,8 +57,10 @@ func (h createTopics) response(req *kmsg.CreateTopicsRequest, created []controll
 	resp := kmsg.NewPtrCreateTopicsResponse()
 	if err != nil {
 		// There is no room for an error of the whole request.
-		for _, name := range namesOnce(req.Topics) {
-			resp.Topics = append(resp.Topics, refusedTopic(name, err))
+		names, same := namesOnce(req.Topics), sameErrorOf(err)
+		resp.Topics = make([]kmsg.CreateTopicsResponseTopic, len(names))
+		for i, name := range names {
+			resp.Topics[i] = refusedTopic(name, same.at(i))
 		}
 		return resp
 	}

@@ -290,15 +290,24 @@ func TestInitProducerID(t *testing.T) {
 	ids := NewProducerIDs(&blocks{left: 9}, 1, func() kafka.BrokerEpoch { return 7 })
 	defer ids.Close()
 	route := later(0, 5, initProducerID{ids}.serve)
-	f := func(version int16, txn *string, want kerr.Code) {
+	ask := func(version int16, txn *string, id int64, epoch int16, want kerr.Code) {
 		t.Helper()
 		req := kmsg.NewPtrInitProducerIDRequest()
-		req.TransactionalID, req.ProducerID, req.ProducerEpoch = txn, 5, 3
+		req.TransactionalID, req.ProducerID, req.ProducerEpoch = txn, id, epoch
 		got := readBack(t, do[*kmsg.InitProducerIDResponse](r, route, req, version))
 		codeIs(t, fmt.Sprintf("version %d", version), got.ErrorCode, want)
 		if ok := got.ProducerID >= 1000 && got.ProducerEpoch == 0; ok != (want == kerr.None) {
 			t.Errorf("version %d: %+v", version, got)
 		}
+	}
+	f := func(version int16, txn *string, want kerr.Code) {
+		t.Helper()
+		ask(version, txn, 5, 3, want)
+	}
+	for v := int16(3); v <= 5; v++ {
+		ask(v, nil, -1, -1, kerr.None)
+		ask(v, nil, 5, -1, kerr.InvalidRequest) // half of what a producer had
+		ask(v, nil, -1, 3, kerr.InvalidRequest)
 	}
 	for v := int16(0); v <= 5; v++ {
 		f(v, nil, kerr.None)

@@ -26,23 +26,31 @@ func (h deleteTopics) serve(_ Context, req *kmsg.DeleteTopicsRequest, reply func
 		}
 		want = append(want, ref)
 	}
+	if err := tooMany(len(want)); err != nil {
+		reply(deletedResponse(refusedDeletions(want, err, req.Version)))
+		return
+	}
 	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.DeletedTopic] {
 		return controller.DeleteTopics(img, soft, want)
 	}, func(deleted []controller.DeletedTopic, err error) {
 		if err != nil {
 			deleted = refusedDeletions(want, err, req.Version)
 		}
-		resp := kmsg.NewPtrDeleteTopicsResponse()
-		for _, t := range deleted {
-			topic := kmsg.NewDeleteTopicsResponseTopic()
-			if t.Name != "" || t.ID.IsZero() {
-				topic.Topic = &t.Name
-			}
-			topic.TopicID, topic.ErrorCode, topic.ErrorMessage = t.ID, code(t.Err), kerr.Message(t.Err)
-			resp.Topics = append(resp.Topics, topic)
-		}
-		reply(resp)
+		reply(deletedResponse(deleted))
 	})
+}
+
+func deletedResponse(deleted []controller.DeletedTopic) kmsg.Response {
+	resp := kmsg.NewPtrDeleteTopicsResponse()
+	resp.Topics = make([]kmsg.DeleteTopicsResponseTopic, len(deleted))
+	for i := range deleted {
+		t, topic := &deleted[i], &resp.Topics[i]
+		if t.Name != "" || t.ID.IsZero() {
+			topic.Topic = &t.Name
+		}
+		topic.TopicID, topic.ErrorCode, topic.ErrorMessage = t.ID, code(t.Err), kerr.Message(t.Err)
+	}
+	return resp
 }
 
 // refusedDeletions gives every topic the error of the whole request. Clients
@@ -51,9 +59,9 @@ func refusedDeletions(want []controller.TopicRef, err error, version int16) []co
 	if version < 3 && kerr.Of(err) == kerr.TopicDeletionDisabled {
 		err = kerr.Errorf(kerr.InvalidRequest, "%s", *kerr.Message(err))
 	}
-	refused := make([]controller.DeletedTopic, len(want))
+	refused, same := make([]controller.DeletedTopic, len(want)), sameErrorOf(err)
 	for i, ref := range want {
-		refused[i] = controller.DeletedTopic{Name: ref.Name, ID: ref.ID, Err: err}
+		refused[i] = controller.DeletedTopic{Name: ref.Name, ID: ref.ID, Err: same.at(i)}
 	}
 	return refused
 }

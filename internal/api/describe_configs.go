@@ -17,11 +17,16 @@ type describeConfigs struct {
 	view   View
 	self   kafka.NodeID
 	static *config.Config
+	limit  int // of the texts in one answer, in bytes
 }
+
+// describedLimit keeps an answer below the 100 MB that clients read, and this
+// node from building much more than it can send.
+const describedLimit = 64 << 20
 
 // ConfigRoutes are the APIs that tell a node's and its topics' settings.
 func ConfigRoutes(view View, self kafka.NodeID, static *config.Config) []Route {
-	return []Route{describeConfigs{view, self, static}.route()}
+	return []Route{describeConfigs{view, self, static, describedLimit}.route()}
 }
 
 func (h describeConfigs) route() Route { return route(1, 4, h.serve).on(Everywhere) }
@@ -29,18 +34,69 @@ func (h describeConfigs) route() Route { return route(1, 4, h.serve).on(Everywhe
 func (h describeConfigs) serve(_ Context, req *kmsg.DescribeConfigsRequest) kmsg.Response {
 	img := h.view.Image()
 	resp := kmsg.NewPtrDescribeConfigsResponse()
-	for _, want := range req.Resources {
+	left := h.limit
+	for _, want := range resourcesOnce(req.Resources) {
 		r := kmsg.NewDescribeConfigsResponseResource()
 		r.ResourceType, r.ResourceName = want.ResourceType, want.ResourceName
-		all, err := h.describe(img, resourceOf(want.ResourceType, want.ResourceName), want.ConfigNames)
-		r.ErrorCode, r.ErrorMessage = code(err), kerr.Message(err)
-		r.Configs = make([]kmsg.DescribeConfigsResponseResourceConfig, 0, len(all))
-		for _, d := range all {
-			r.Configs = append(r.Configs, described(d, req))
+		var err error
+		if r.Configs, err = h.configs(img, req, want, left); err != nil {
+			r.ErrorCode, r.ErrorMessage = code(err), kerr.Message(err)
+		}
+		for i := range r.Configs {
+			left -= textBytes(&r.Configs[i])
 		}
 		resp.Resources = append(resp.Resources, r)
 	}
 	return resp
+}
+
+// configs describes one resource; left is the room for its texts. The one that
+// uses it up still has its answer, those behind it have not.
+func (h describeConfigs) configs(img *image.Image, req *kmsg.DescribeConfigsRequest, want kmsg.DescribeConfigsRequestResource, left int) ([]kmsg.DescribeConfigsResponseResourceConfig, error) {
+	out := []kmsg.DescribeConfigsResponseResourceConfig{}
+	if left <= 0 {
+		return out, kerr.Errorf(kerr.PolicyViolation, "the answer is full: ask for fewer resources or keys in one request")
+	}
+	all, err := h.describe(img, resourceOf(want.ResourceType, want.ResourceName), want.ConfigNames)
+	for _, d := range all {
+		out = append(out, described(d, req))
+	}
+	return out, err
+}
+
+// resourcesOnce puts what a request asks of the same resource together: nil
+// keys are all of them.
+func resourcesOnce(asked []kmsg.DescribeConfigsRequestResource) []kmsg.DescribeConfigsRequestResource {
+	at := make(map[image.Resource]int, len(asked))
+	var once []kmsg.DescribeConfigsRequestResource
+	for _, a := range asked {
+		i, again := at[resourceOf(a.ResourceType, a.ResourceName)]
+		switch {
+		case !again:
+			at[resourceOf(a.ResourceType, a.ResourceName)] = len(once)
+			once = append(once, a)
+		case a.ConfigNames == nil || once[i].ConfigNames == nil:
+			once[i].ConfigNames = nil
+		default:
+			once[i].ConfigNames = slices.Concat(once[i].ConfigNames, a.ConfigNames)
+		}
+	}
+	return once
+}
+
+// textBytes is about what a key takes in an answer.
+func textBytes(c *kmsg.DescribeConfigsResponseResourceConfig) int {
+	size := func(s *string) int {
+		if s == nil {
+			return 0
+		}
+		return len(*s)
+	}
+	n := len(c.Name) + size(c.Value) + size(c.Documentation)
+	for i := range c.ConfigSynonyms {
+		n += len(c.ConfigSynonyms[i].Name) + size(c.ConfigSynonyms[i].Value)
+	}
+	return n
 }
 
 func (h describeConfigs) describe(img *image.Image, r image.Resource, wanted []string) ([]config.Described, error) {
@@ -75,7 +131,8 @@ func (h describeConfigs) describe(img *image.Image, r image.Resource, wanted []s
 }
 
 func (h describeConfigs) mustBeSelf(name string) error {
-	if id, err := strconv.ParseInt(name, 10, 32); err != nil || kafka.NodeID(id) != h.self {
+	// Other spellings of the number would be other resources.
+	if name != strconv.Itoa(int(h.self)) {
 		return kerr.Errorf(kerr.InvalidRequest, "unexpected broker id: this is node %d, the request is for %q", h.self, name)
 	}
 	return nil

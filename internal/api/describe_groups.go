@@ -13,8 +13,9 @@ import (
 type describeGroups struct{ groups Coordinator }
 
 func (h describeGroups) serve(_ Context, req *kmsg.DescribeGroupsRequest, reply func(kmsg.Response)) {
-	asked := make([]group.Request, len(req.Groups))
-	for i, id := range req.Groups {
+	ids := distinct(req.Groups, itself[string])
+	asked := make([]group.Request, len(ids))
+	for i, id := range ids {
 		asked[i] = &group.Describe{Call: group.Call{Group: id}}
 	}
 	gather(h.groups, asked, func() {

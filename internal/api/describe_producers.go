@@ -14,11 +14,12 @@ type describeProducers struct{ parts *partitions.Manager }
 
 func (h describeProducers) serve(c Context, req *kmsg.DescribeProducersRequest) kmsg.Response {
 	resp := kmsg.NewPtrDescribeProducersResponse()
+	seen := map[kafka.TopicPartition]struct{}{}
 	for i := range req.Topics {
 		in := &req.Topics[i]
 		out := kmsg.NewDescribeProducersResponseTopic()
 		out.Topic = in.Topic
-		for _, n := range in.Partitions {
+		for _, n := range partitionsOnce(seen, in.Topic, in.Partitions) {
 			out.Partitions = append(out.Partitions, h.partition(in.Topic, n))
 		}
 		resp.Topics = append(resp.Topics, out)

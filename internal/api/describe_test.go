@@ -128,6 +128,8 @@ func TestListPartitionReassignments(t *testing.T) {
 	}}
 	f(nil, b5)
 	f([]kmsg.ListPartitionReassignmentsRequestTopic{{Topic: "b", Partitions: []int32{5}}, {Topic: "a", Partitions: []int32{0}}}, b5)
+	// A topic that is named twice is listed once, with what both ask for.
+	f([]kmsg.ListPartitionReassignmentsRequestTopic{{Topic: "b", Partitions: []int32{4}}, {Topic: "b", Partitions: []int32{5, 5}}}, b5)
 	f([]kmsg.ListPartitionReassignmentsRequestTopic{{Topic: "b", Partitions: []int32{4}}, {Topic: "gone"}})
 }
 

@@ -43,10 +43,11 @@ func electionResponse(req *kmsg.ElectLeadersRequest, elected []controller.Electe
 	resp := kmsg.NewPtrElectLeadersResponse()
 	if resp.ErrorCode = code(err); err != nil {
 		elected = nil
+		same := sameErrorOf(err)
 		for _, t := range req.Topics {
 			for _, p := range t.Partitions {
 				tp := kafka.TopicPartition{Topic: t.Topic, Partition: kafka.PartitionID(p)}
-				elected = append(elected, controller.Elected{Partition: tp, Err: err})
+				elected = append(elected, controller.Elected{Partition: tp, Err: same.at(len(elected))})
 			}
 		}
 	}

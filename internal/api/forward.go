@@ -68,43 +68,47 @@ func (f forward) serve(r *transport.Request, reply func(transport.Reply)) {
 // nil where the response has no place for one error: then the connection is
 // closed, as after any request that gets no answer.
 func refusal(req kmsg.Request, err error) kmsg.Response {
-	code, message := int16(kerr.Of(err)), kerr.Message(err)
+	code, same, told := int16(kerr.Of(err)), sameErrorOf(err), 0
+	message := func() *string {
+		told++
+		return kerr.Message(same.at(told - 1))
+	}
 	switch req := req.(type) {
 	case *kmsg.CreateTopicsRequest:
 		resp := kmsg.NewPtrCreateTopicsResponse()
 		resp.Topics = refuseEach(req.Topics, func(t kmsg.CreateTopicsRequestTopic, r *kmsg.CreateTopicsResponseTopic) {
-			r.Topic, r.ErrorCode, r.ErrorMessage = t.Topic, code, message
+			r.Topic, r.ErrorCode, r.ErrorMessage = t.Topic, code, message()
 		})
 		return resp
 	case *kmsg.DeleteTopicsRequest:
 		resp := kmsg.NewPtrDeleteTopicsResponse()
 		resp.Topics = refuseEach(req.Topics, func(t kmsg.DeleteTopicsRequestTopic, r *kmsg.DeleteTopicsResponseTopic) {
-			r.Topic, r.TopicID, r.ErrorCode, r.ErrorMessage = t.Topic, t.TopicID, code, message
+			r.Topic, r.TopicID, r.ErrorCode, r.ErrorMessage = t.Topic, t.TopicID, code, message()
 		})
 		resp.Topics = append(resp.Topics, refuseEach(req.TopicNames, func(name string, r *kmsg.DeleteTopicsResponseTopic) {
-			r.Topic, r.ErrorCode, r.ErrorMessage = &name, code, message
+			r.Topic, r.ErrorCode, r.ErrorMessage = &name, code, message()
 		})...)
 		return resp
 	case *kmsg.CreatePartitionsRequest:
 		resp := kmsg.NewPtrCreatePartitionsResponse()
 		resp.Topics = refuseEach(req.Topics, func(t kmsg.CreatePartitionsRequestTopic, r *kmsg.CreatePartitionsResponseTopic) {
-			r.Topic, r.ErrorCode, r.ErrorMessage = t.Topic, code, message
+			r.Topic, r.ErrorCode, r.ErrorMessage = t.Topic, code, message()
 		})
 		return resp
 	case *kmsg.IncrementalAlterConfigsRequest:
 		resp := kmsg.NewPtrIncrementalAlterConfigsResponse()
 		resp.Resources = refuseEach(req.Resources, func(q kmsg.IncrementalAlterConfigsRequestResource, r *kmsg.IncrementalAlterConfigsResponseResource) {
-			r.ResourceType, r.ResourceName, r.ErrorCode, r.ErrorMessage = q.ResourceType, q.ResourceName, code, message
+			r.ResourceType, r.ResourceName, r.ErrorCode, r.ErrorMessage = q.ResourceType, q.ResourceName, code, message()
 		})
 		return resp
 	case *kmsg.AlterConfigsRequest:
 		resp := kmsg.NewPtrAlterConfigsResponse()
 		resp.Resources = refuseEach(req.Resources, func(q kmsg.AlterConfigsRequestResource, r *kmsg.AlterConfigsResponseResource) {
-			r.ResourceType, r.ResourceName, r.ErrorCode, r.ErrorMessage = q.ResourceType, q.ResourceName, code, message
+			r.ResourceType, r.ResourceName, r.ErrorCode, r.ErrorMessage = q.ResourceType, q.ResourceName, code, message()
 		})
 		return resp
 	}
-	return refusalAtTop(req, code, message)
+	return refusalAtTop(req, code, kerr.Message(err))
 }
 
 // refuseEach makes one entry of a response for each of a request. fill says what

@@ -18,6 +18,10 @@ func (h incrementalAlterConfigs) route() Route {
 }
 
 func (h incrementalAlterConfigs) serve(_ Context, req *kmsg.IncrementalAlterConfigsRequest, reply func(kmsg.Response)) {
+	if err := tooMany(len(req.Resources)); err != nil {
+		reply(refusal(req, err))
+		return
+	}
 	want := controller.ConfigsToAlter{ValidateOnly: req.ValidateOnly}
 	for _, r := range req.Resources {
 		change := controller.ResourceChange{Resource: resourceOf(r.ResourceType, r.ResourceName)}

@@ -14,12 +14,15 @@ import (
 )
 
 // initProducerID answers InitProducerId for idempotent producers: a new id with
-// epoch 0, whatever id the client had. Transactions are not served; their
+// epoch 0, whatever id the client had; only half of what it had is refused
+// (KIP-360). Transactions are not served; their
 // clients get an error that they do not retry.
 type initProducerID struct{ ids *ProducerIDs }
 
 func (h initProducerID) serve(c Context, req *kmsg.InitProducerIDRequest, reply func(kmsg.Response)) {
 	switch {
+	case (req.ProducerID == int64(kafka.NoProducer)) != (req.ProducerEpoch == noProducerEpoch):
+		reply(producerIDAnswer(kafka.NoProducer, kerr.InvalidRequest))
 	case req.TransactionalID == nil:
 		h.ids.next(func(id kafka.ProducerID, err error) { reply(producerIDAnswer(id, err)) })
 	case *req.TransactionalID == "":
@@ -28,6 +31,10 @@ func (h initProducerID) serve(c Context, req *kmsg.InitProducerIDRequest, reply 
 		reply(producerIDAnswer(kafka.NoProducer, kerr.UnsupportedVersion))
 	}
 }
+
+// noProducerEpoch is sent by who has no producer id, and in versions below 3,
+// which know neither.
+const noProducerEpoch int16 = -1
 
 func producerIDAnswer(id kafka.ProducerID, err error) kmsg.Response {
 	resp := kmsg.NewPtrInitProducerIDResponse()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -26,13 +27,17 @@ func (l listReassignments) serve(_ Context, req *kmsg.ListPartitionReassignments
 		}
 		return resp
 	}
+	asked := map[kafka.TopicPartition]bool{}
 	for _, want := range req.Topics {
-		asked := make(map[int32]bool, len(want.Partitions))
 		for _, p := range want.Partitions {
-			asked[p] = true
+			asked[kafka.TopicPartition{Topic: want.Topic, Partition: kafka.PartitionID(p)}] = true
 		}
+	}
+	for _, want := range distinct(req.Topics, func(t *kmsg.ListPartitionReassignmentsRequestTopic) string { return t.Topic }) {
 		if t, ok := img.TopicNamed(want.Topic); ok {
-			add(t, func(p int32) bool { return asked[p] })
+			add(t, func(p int32) bool {
+				return asked[kafka.TopicPartition{Topic: t.Name, Partition: kafka.PartitionID(p)}]
+			})
 		}
 	}
 	return resp

@@ -104,9 +104,14 @@ func (q *metadataQuery) topics() (topics []kmsg.MetadataResponseTopic, wanted []
 	}
 	topics = make([]kmsg.MetadataResponseTopic, 0, len(q.req.Topics))
 	seen := make(map[string]bool, len(q.req.Topics))
+	ids := map[kafka.TopicID]bool{}
 	for i := range q.req.Topics {
 		want := &q.req.Topics[i]
 		if want.TopicID != [16]byte{} {
+			if ids[want.TopicID] {
+				continue
+			}
+			ids[want.TopicID] = true
 			topics = append(topics, q.byID(want.TopicID))
 			continue
 		}

@@ -22,17 +22,38 @@ func (h offsetFetch) serve(_ Context, req *kmsg.OffsetFetchRequest, reply func(k
 		h.groups.Submit(fetch, func() { reply(oneGroupResponse(req, fetch)) })
 		return
 	}
-	fetches := make([]group.Request, len(req.Groups))
-	for i := range req.Groups {
-		fetches[i] = fetchOf(img, req, &req.Groups[i])
+	groups := distinct(req.Groups, func(g *kmsg.OffsetFetchRequestGroup) string { return g.Group })
+	fetches := make([]group.Request, len(groups))
+	for i := range groups {
+		groups[i].Topics = offsetsOnce(groups[i].Topics)
+		fetches[i] = fetchOf(img, req, &groups[i])
 	}
 	gather(h.groups, fetches, func() {
 		resp := kmsg.NewPtrOffsetFetchResponse()
-		for i := range req.Groups {
-			resp.Groups = append(resp.Groups, fetchedGroup(h.view.Image(), req, &req.Groups[i], fetches[i].(*group.FetchOffsets)))
+		for i := range groups {
+			resp.Groups = append(resp.Groups, fetchedGroup(h.view.Image(), req, &groups[i], fetches[i].(*group.FetchOffsets)))
 		}
 		reply(resp)
 	})
+}
+
+// offsetsOnce leaves out the second and later mentions of a partition: each
+// would be answered with the metadata that was committed with it.
+func offsetsOnce(topics []kmsg.OffsetFetchRequestGroupTopic) []kmsg.OffsetFetchRequestGroupTopic {
+	if topics == nil {
+		return nil // all
+	}
+	once := make([]kmsg.OffsetFetchRequestGroupTopic, len(topics))
+	seen := map[kafka.TopicPartition]struct{}{}
+	for i, t := range topics {
+		name := t.Topic
+		if name == "" {
+			name = string(t.TopicID[:])
+		}
+		t.Partitions = partitionsOnce(seen, name, t.Partitions)
+		once[i] = t
+	}
+	return once
 }
 
 // oneGroup is the request of versions 1 to 7. No topics mean all of them since
@@ -42,9 +63,10 @@ func oneGroup(img *image.Image, req *kmsg.OffsetFetchRequest) *group.FetchOffset
 		Call: group.Call{Group: req.Group}, Stable: req.RequireStable,
 		All: req.Topics == nil && req.Version >= 2, Current: topicIDs(img),
 	}
+	seen := map[kafka.TopicPartition]struct{}{}
 	for i := range req.Topics {
 		t := &req.Topics[i]
-		for _, p := range t.Partitions {
+		for _, p := range partitionsOnce(seen, t.Topic, t.Partitions) {
 			fetch.Offsets = append(fetch.Offsets, fetchAt(t.Topic, p))
 		}
 	}

@@ -69,6 +69,8 @@ func Message(err error) *string {
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &e) && e.Message == "":
+		return nil
 	case errors.As(err, &e):
 		return &e.Message
 	}
