@@ -46,8 +46,8 @@ func parseFileName(name string) (base kafka.Offset, suffix string, ok bool) {
 	if !found || len(digits) != baseDigits {
 		return 0, "", false
 	}
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 {
+	n, err := strconv.ParseUint(digits, 10, 63) // takes no sign
+	if err != nil {
 		return 0, "", false
 	}
 	return kafka.Offset(n), "." + rest, true

@@ -485,7 +485,7 @@ func TestFolderNames(t *testing.T) {
 	f("a-0.beef-delete", unknownFolder, none)
 	f("__cluster_metadata-0", metadataFolder, kafka.MetadataPartition)
 	f("a--1", plainFolder, tp("a-", 1))
-	for _, name := range []string{"data", "a-", "-1", "a-x", "a/b-1", "a-99999999999"} {
+	for _, name := range []string{"data", "a-", "-1", "a-x", "a/b-1", "a-99999999999", "a-+1", "a-01"} {
 		f(name, unknownFolder, none)
 	}
 }

@@ -78,11 +78,15 @@ func parseFolder(name string) (kafka.TopicPartition, bool) {
 	if dash <= 0 || kafka.CheckTopicName(name[:dash]) != nil {
 		return kafka.TopicPartition{}, false
 	}
-	n, err := strconv.ParseInt(name[dash+1:], 10, 32)
-	if err != nil || n < 0 {
+	n, err := strconv.ParseUint(name[dash+1:], 10, 31)
+	if err != nil {
 		return kafka.TopicPartition{}, false
 	}
-	return kafka.TopicPartition{Topic: name[:dash], Partition: kafka.PartitionID(n)}, true
+	tp := kafka.TopicPartition{Topic: name[:dash], Partition: kafka.PartitionID(n)}
+	if folderName(tp) != name {
+		return kafka.TopicPartition{}, false // t-01 is another folder than t-1
+	}
+	return tp, true
 }
 
 func folderName(tp kafka.TopicPartition) string { return fmt.Sprintf("%s-%d", tp.Topic, tp.Partition) }
