@@ -8,22 +8,18 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-// newServer makes a server of connections. files is how many there may be where
-// the settings do not say; 0 is no bound.
+// newServer makes a server of connections, whose bounds follow the settings. files
+// is how many there may be where those do not say; 0 is no bound.
 func newServer(e *env, files int) *transport.Server {
-	cfg := e.cfg
-	if cfg.Has("max.connections") {
-		files = int(cfg.Int("max.connections"))
-	}
-	return transport.NewServer(transport.Config{
-		MaxRequestBytes:     int(cfg.Int("socket.request.max.bytes")),
-		QueuedBytes:         cfg.Int("queued.max.request.bytes"),
-		Idle:                cfg.Duration("connections.max.idle.ms"),
-		MaxConnections:      files,
-		MaxConnectionsPerIP: int(cfg.Int("max.connections.per.ip")),
-		Logger:              e.part("network"),
-		Observer:            e.watched.observer(),
+	server := transport.NewServer(transport.Config{
+		MaxRequestBytes: int(e.cfg.Int("socket.request.max.bytes")),
+		QueuedBytes:     e.cfg.Int("queued.max.request.bytes"),
+		Idle:            e.cfg.Duration("connections.max.idle.ms"),
+		Logger:          e.part("network"),
+		Observer:        e.watched.observer(),
 	})
+	e.live.govern(server, files)
+	return server
 }
 
 // closeServer lets replies under way leave and closes the connections.

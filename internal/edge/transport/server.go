@@ -23,23 +23,21 @@ const diskReads = 64
 // Config of a Server. The zero value has no limits besides MaxRequestBytes,
 // which is then 100 MiB.
 type Config struct {
-	MaxRequestBytes     int           // socket.request.max.bytes
-	QueuedBytes         int64         // queued.max.request.bytes; <= 0: no bound
-	Idle                time.Duration // connections.max.idle.ms; <= 0: for ever
-	MaxConnections      int           // max.connections; <= 0: no bound
-	MaxConnectionsPerIP int           // max.connections.per.ip; <= 0: no bound
-	Logger              *slog.Logger
-	Observer            Observer // may be nil
+	MaxRequestBytes int           // socket.request.max.bytes
+	QueuedBytes     int64         // queued.max.request.bytes; <= 0: no bound
+	Idle            time.Duration // connections.max.idle.ms; <= 0: for ever
+	Bounds          Bounds        // until SetBounds
+	Logger          *slog.Logger
+	Observer        Observer // may be nil
 }
 
 // ListenerConfig describes one listener.
 type ListenerConfig struct {
-	Name           string
-	Addr           string      // host:port to bind; port 0 picks one
-	TLS            *tls.Config // nil: plaintext
-	MaxConnections int         // listener.name.<l>.max.connections; <= 0: no bound
-	Outstanding    int         // requests of one connection that may be started and not answered; <= 0: 16
-	Routes         Routes
+	Name        string
+	Addr        string      // host:port to bind; port 0 picks one
+	TLS         *tls.Config // nil: plaintext
+	Outstanding int         // requests of one connection that may be started and not answered; <= 0: 16
+	Routes      Routes
 }
 
 // Server owns the listeners and connections of a node.
@@ -48,7 +46,7 @@ type Server struct {
 	queued  *budget
 	decode  *budget
 	refused refusals
-	gate    gate
+	gate    *gate
 	reads   chan struct{}
 
 	ctx      context.Context // of every connection
@@ -58,6 +56,7 @@ type Server struct {
 	running  sync.WaitGroup
 
 	mu        sync.Mutex
+	bounds    Bounds
 	listeners []*Listener
 	conns     map[*conn]struct{}
 	perIP     map[string]int
@@ -74,7 +73,7 @@ func NewServer(cfg Config) *Server {
 	s := &Server{
 		cfg: cfg, queued: newBudget(cfg.QueuedBytes), decode: newBudget(decodeBudget),
 		refused: refusals{log: cfg.Logger, observer: cfg.Observer},
-		gate:    newGate(cfg.MaxConnections), reads: make(chan struct{}, diskReads),
+		bounds:  cfg.Bounds, gate: newGate(cfg.Bounds.Connections), reads: make(chan struct{}, diskReads),
 		conns: map[*conn]struct{}{}, perIP: map[string]int{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
@@ -86,7 +85,7 @@ type Listener struct {
 	srv  *Server
 	cfg  ListenerConfig
 	ln   net.Listener
-	gate gate
+	gate *gate
 }
 
 // Listen binds an address. Connections queue up in the kernel until Start.
@@ -100,8 +99,8 @@ func (s *Server) Listen(cfg ListenerConfig) (*Listener, error) {
 
 // Serve takes a listener that is bound already, for example one of a test.
 func (s *Server) Serve(ln net.Listener, cfg ListenerConfig) *Listener {
-	l := &Listener{srv: s, cfg: cfg, ln: ln, gate: newGate(cfg.MaxConnections)}
 	s.mu.Lock()
+	l := &Listener{srv: s, cfg: cfg, ln: ln, gate: newGate(s.bounds.Listeners[cfg.Name])}
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
 	return l
@@ -203,9 +202,9 @@ func peer(nc net.Conn) (host string, port int) {
 // admit counts the connection, unless its address has as many as it may or the
 // server stops.
 func (s *Server) admit(c *conn) bool {
-	host, limit := c.info.ClientHost, s.cfg.MaxConnectionsPerIP
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	host, limit := c.info.ClientHost, s.bounds.PerIP
 	if s.stopping.Load() {
 		return false
 	}
