@@ -59,10 +59,10 @@ func within(timeoutMillis int32) time.Duration {
 }
 
 // layers are this node's settings by the committed metadata.
-func (d ControlDeps) layers() config.Layers { return layersOf(d.View.Image(), d.Self, d.Static) }
+func (d ControlDeps) layers() config.Layers { return LayersOf(d.View.Image(), d.Self, d.Static) }
 
-// layersOf puts a node's settings of the metadata log on top of its file.
-func layersOf(img *image.Image, self kafka.NodeID, static *config.Config) config.Layers {
+// LayersOf puts a node's settings of the metadata log on top of its file.
+func LayersOf(img *image.Image, self kafka.NodeID, static *config.Config) config.Layers {
 	return config.Layers{
 		Broker:  storedConfig(img, image.BrokerOf(self)),
 		Cluster: storedConfig(img, image.AllBrokers),

@@ -100,7 +100,7 @@ func textBytes(c *kmsg.DescribeConfigsResponseResourceConfig) int {
 }
 
 func (h describeConfigs) describe(img *image.Image, r image.Resource, wanted []string) ([]config.Described, error) {
-	layers := layersOf(img, h.self, h.static)
+	layers := LayersOf(img, h.self, h.static)
 	switch r.Type {
 	case image.TopicResource:
 		if err := kafka.CheckTopicName(r.Name); err != nil {

@@ -10,6 +10,7 @@ import (
 // role does not need is nil.
 type audience struct {
 	features   *featureGate
+	live       *liveSettings
 	changes    *changes
 	broker     *brokerRole
 	controller *controllerRole
@@ -19,6 +20,7 @@ type audience struct {
 func (a *audience) publishers() []metaview.Publisher {
 	return []metaview.Publisher{
 		{Name: "features", Publish: func(delta image.Delta, img *image.Image) { a.features.publish(delta, img) }},
+		{Name: "settings", Publish: func(delta image.Delta, img *image.Image) { a.live.publish(delta, img) }},
 		{Name: "metrics", Publish: func(delta image.Delta, img *image.Image) { a.changes.publish(delta, img) }},
 		{Name: "broker", Publish: a.toBroker},
 		{Name: "registration", Publish: a.toController},

@@ -11,7 +11,7 @@ import (
 // "toBroker keeps what the node does not serve from the broker": the parts of
 // this one would not survive the news.
 func TestABrokerIsNotToldOfWhatIsNotServed(t *testing.T) {
-	a := audience{features: newFeatureGate(newFailure()), changes: &changes{}, broker: &brokerRole{}}
+	a := audience{features: newFeatureGate(newFailure()), live: &liveSettings{}, changes: &changes{}, broker: &brokerRole{}}
 	img, delta, err := image.Apply(image.Empty(), []metarec.Message{
 		&metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: int16(image.LatestLevel)},
 		&metarec.FeatureLevelRecord{Name: image.ShareVersion, FeatureLevel: 2},

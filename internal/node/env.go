@@ -18,6 +18,7 @@ type env struct {
 	watched *watched
 	failure *failure
 	company *Company
+	live    *liveSettings
 }
 
 func newEnv(opt Options) *env {
@@ -32,6 +33,7 @@ func newEnv(opt Options) *env {
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}
+	e.live = newLiveSettings(e.cfg, e.part("settings"))
 	return e
 }
 

@@ -136,7 +136,7 @@ func (n *node) follow(ctx context.Context) error {
 		n.stops.add(n.broker.close)
 		n.broker.run(n.features)
 	}
-	n.metadata.follow(audience{features: n.features, changes: &n.watched.changes, broker: n.broker, controller: n.controller})
+	n.metadata.follow(audience{features: n.features, live: n.live, changes: &n.watched.changes, broker: n.broker, controller: n.controller})
 	if n.broker == nil {
 		return nil
 	}

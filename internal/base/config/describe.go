@@ -111,8 +111,10 @@ func shown(value string, sensitive bool) *string {
 }
 
 // DescribeBroker tells all settings of a broker, or those wanted, by name:
-// those of the table, and those set that nobody knows.
+// those of the table, and those set that nobody knows. A stored value that is not
+// obeyed is not shown: see DescribeCluster and Idle.
 func (l Layers) DescribeBroker(wanted []string) []Described {
+	l = l.inForce()
 	c := l.Effective()
 	var all []Described
 	for i := range brokerKeys {
@@ -155,7 +157,7 @@ func (l Layers) DescribeCluster(wanted []string) []Described {
 func (l Layers) describe(c *Config, name string, k *Key) Described {
 	d := Described{Name: name, Source: FromDefault, ReadOnly: true, Sensitive: true}
 	if k != nil {
-		d.Type, d.Doc, d.Sensitive, d.ReadOnly = k.Type, k.Doc, k.Sensitive(), k.Scope == Static
+		d.Type, d.Doc, d.Sensitive, d.ReadOnly = k.Type, k.Doc, k.Sensitive(), !k.Changeable()
 	}
 	if text, set := c.text(name); set {
 		d.Value = shown(strings.TrimSpace(text), d.Sensitive)

@@ -1,14 +1,17 @@
 package config
 
 import (
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
 // CheckBrokerConfig tells why one broker cannot be given a setting while it
-// runs: the error is kerr.InvalidRequest with Kafka's message. A name that
-// nobody knows is taken: it may be a plugin's.
+// runs: the error is kerr.InvalidRequest, with Kafka's message where Kafka
+// refuses it too. A name that nobody knows is taken: it may be a plugin's.
 func CheckBrokerConfig(name, value string) error {
 	k := lookupPrefixed(name)
 	prefixed := k != nil && k.Name != name
@@ -19,11 +22,22 @@ func CheckBrokerConfig(name, value string) error {
 		return notNow("Cannot update these configs dynamically: [%s]", name)
 	case k.Has(NeedPrefix) && !prefixed:
 		return notNow("These security configs can be dynamically updated only per-listener using the listener prefix: [%s]", name)
+	case k.Has(AtStart):
+		return notNow("This release reads these configs only when a node starts; set them in the node's file and restart it: [%s]", name)
 	}
 	if err := k.Check(value); err != nil {
 		return notNow("%s", err.Error())
 	}
+	if refusedValue(name, k, value) {
+		return notNow("This release cannot do that, and the node would be less secure or less durable than these configs say: [%s]", name)
+	}
 	return nil
+}
+
+// refusedValue tells whether a value asks for what this release cannot do and
+// must not seem to.
+func refusedValue(name string, k *Key, value string) bool {
+	return useOf(name, k) == Refused && !k.isDefault(value)
 }
 
 // CheckClusterConfig is CheckBrokerConfig for the default of all brokers, which
@@ -48,7 +62,7 @@ type Layers struct {
 }
 
 // Effective is the configuration that all layers make together. A dynamic
-// value that this release cannot read leaves the layer below.
+// value that this release cannot read or obey leaves the layer below.
 func (l Layers) Effective() *Config {
 	merged := &Config{set: make(map[string]string, len(l.Static.set)+len(l.Cluster)+len(l.Broker)), node: l.Static.node}
 	for name, value := range l.Static.set {
@@ -56,12 +70,65 @@ func (l Layers) Effective() *Config {
 	}
 	for _, layer := range []map[string]string{l.Cluster, l.Broker} {
 		for name, value := range layer {
-			if k := lookupPrefixed(name); k == nil || k.Scope != Static && k.Check(value) == nil {
+			if obeyed(name, value) {
 				merged.set[name] = value
 			}
 		}
 	}
 	return merged
+}
+
+// obeyed tells whether a stored value takes the place of the file's.
+func obeyed(name, value string) bool {
+	k := lookupPrefixed(name)
+	return k == nil || k.Changeable() && k.Check(value) == nil && !refusedValue(name, k, value)
+}
+
+// inForce are the layers without the stored values that are not obeyed.
+func (l Layers) inForce() Layers {
+	return Layers{Broker: onlyObeyed(l.Broker), Cluster: onlyObeyed(l.Cluster), Static: l.Static}
+}
+
+func onlyObeyed(layer map[string]string) map[string]string {
+	kept := maps.Clone(layer)
+	maps.DeleteFunc(kept, func(name, value string) bool { return !obeyed(name, value) })
+	return kept
+}
+
+// Idle are the stored values that change nothing here, by name, with why. A log
+// that Kafka has written may hold some that CheckBrokerConfig refuses.
+func (l Layers) Idle() []Warning {
+	var all []Warning
+	for _, layer := range []struct {
+		values map[string]string
+		of     string
+	}{{l.Cluster, "all brokers"}, {l.Broker, "this broker"}} {
+		for _, name := range slices.Sorted(maps.Keys(layer.values)) {
+			if why := idle(name, layer.values[name]); why != "" {
+				all = append(all, Warning{Key: name, Text: fmt.Sprintf("%s, stored for %s: %s", name, layer.of, why)})
+			}
+		}
+	}
+	return all
+}
+
+// idle is why a stored value changes nothing; empty where it does, or where
+// nobody knows the key.
+func idle(name, value string) string {
+	k := lookupPrefixed(name)
+	switch {
+	case k == nil:
+		return ""
+	case refusedValue(name, k, value):
+		return "this release cannot do that, and the node is less secure or less durable than the setting says; delete it"
+	case !k.Changeable():
+		return "is read from the node's file at its start only"
+	case k.Check(value) != nil:
+		return "the value cannot be read; what the file says counts"
+	case useOf(name, k) == Unused:
+		return "has no effect in this release"
+	}
+	return ""
 }
 
 // brokerSynonyms are the broker's keys that say the same in other units, the

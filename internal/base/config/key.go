@@ -57,7 +57,7 @@ type Use int8
 const (
 	Used    Use = iota // has its full effect
 	Unused             // accepted with a warning: it changes nothing here
-	Refused            // any value but the default ends the start: without it the node would be less secure or less durable than the file says
+	Refused            // any value but the default ends the start, and is refused at run time: without it the node would be less secure or less durable than the file says
 )
 
 // String names the use in words.
@@ -73,6 +73,7 @@ const (
 	BySASL                      // may stand under listener.name.<listener>.<mechanism>.
 	NeedPrefix                  // changed at run time only under a listener's prefix
 	Own                         // ours, unknown to Apache Kafka
+	AtStart                     // Kafka lets it be changed at run time; we read it at the start only, and refuse the change
 )
 
 // Null is the default of keys that are unset unless the file sets them, and
@@ -101,6 +102,9 @@ type Key struct {
 
 // Has tells whether the key carries a mark.
 func (k *Key) Has(m Mark) bool { return k.Marks&m != 0 }
+
+// Changeable tells whether a change at run time can be taken from anybody.
+func (k *Key) Changeable() bool { return k.Scope != Static && !k.Has(AtStart) }
 
 // Sensitive tells whether the value must not be shown.
 func (k *Key) Sensitive() bool { return k.Type == Password }

@@ -220,11 +220,11 @@ func TestUnsupportedKeys(t *testing.T) {
 	f("max.connection.creation.rate=10")
 	f("client.quota.callback.class=x")
 	f("delegation.token.secret.key=x")
-	f("listener.name.plaintext.max.connections=10")
+	f("listener.name.PLAINTEXT.max.connections=10")
 	f("listener.name.plaintext.ssl.keystore.location=/k.jks")
 	f("listener.name.plaintext.scram-sha-512.sasl.jaas.config=x")
 
-	for _, harmless := range []string{"super.users=", "ssl.client.auth=none", "max.connection.creation.rate=2147483647"} {
+	for _, harmless := range []string{"super.users=", "ssl.client.auth=none", "max.connection.creation.rate=2147483647", "listener.name.plaintext.max.connections=10"} {
 		if got := faultsOf(t, Options{}, harmless); got != nil {
 			t.Errorf("%s: %q", harmless, got)
 		}

@@ -36,20 +36,43 @@ func (l *loading) checkUse() {
 }
 
 // useOf is a key's use under the name it stands at. Under a listener's prefix
-// none has an effect: of the bounds on connections only the node's own is held.
+// only the bound on its connections has an effect.
 func useOf(name string, k *Key) Use {
 	switch {
 	case k.Name == name, k.Use == Refused:
 		return k.Use
-	case k.Name == "max.connections":
+	case k.Name == maxConnections && boundsListener(name):
+		return Used
+	case k.Name == maxConnections:
 		return Refused
 	}
 	return Unused
 }
 
+const maxConnections = "max.connections"
+
+// boundsListener tells whether a name is listener.name.<listener>.max.connections,
+// with the listener in lower case as Kafka wants it.
+func boundsListener(name string) bool {
+	listener := strings.TrimSuffix(strings.TrimPrefix(name, "listener.name."), "."+maxConnections)
+	return listener != "" && !strings.Contains(listener, ".") && listener == strings.ToLower(listener)
+}
+
+// MaxConnections is the bound of one listener's connections, and whether there
+// is one.
+func (c *Config) MaxConnections(listener string) (int, bool) {
+	text, set := c.text("listener.name." + strings.ToLower(listener) + "." + maxConnections)
+	if !set {
+		return 0, false
+	}
+	return int(number(trim(text))), true
+}
+
 // atDefault tells whether a key was set to what it is anyway.
-func (l *loading) atDefault(name string, k *Key) bool {
-	text := strings.TrimSpace(l.config.set[name])
+func (l *loading) atDefault(name string, k *Key) bool { return k.isDefault(l.config.set[name]) }
+
+func (k *Key) isDefault(text string) bool {
+	text = strings.TrimSpace(text)
 	return k.HasDefault() && text == k.Default || !k.HasDefault() && text == ""
 }
 

@@ -31,12 +31,15 @@ A node is configured with a Java properties file, as Apache Kafka 4.4 is, and wi
 Kafka 4.4 is known. The column "use" tells what this release does about it:
 
 - **used**: it has its full effect.
-- **no effect**: it is taken, with a warning at the start.
-- **refused**: any value but the default ends the start, because without it the node would be less secure or less
-  durable than the file says. ` + "`--ignore-unsupported KEY`" + ` starts the node all the same.
+- **no effect**: it is taken, with a warning at the start or when the change arrives.
+- **refused**: any value but the default ends the start, and is refused while the node runs, because without it the node
+  would be less secure or less durable than the setting says. ` + "`--ignore-unsupported KEY`" + ` starts the node all the
+  same. A value that is stored in the cluster already, for example by Kafka, is left aside with a warning.
 
 "Changes" tells how a key is changed: in the file and by a restart, or while the node runs with ` + "`ottla configs --alter`" + `,
-for one broker or for all. Keys that are marked with (l) may stand under ` + "`listener.name.<listener>.`" + `.
+for one broker or for all. Keys that are marked with (l) may stand under ` + "`listener.name.<listener>.`" + `;
+of those that are not refused, only ` + "`max.connections`" + ` has an effect there. A key that is static here and not in Kafka cannot be
+changed while the node runs: the change is refused.
 
 `
 
@@ -67,11 +70,19 @@ func rows(b *strings.Builder, keys []config.Key, scope bool) {
 		}
 		cells := []string{name, strings.ToLower(k.Type.String()), byDefault(k), k.Allowed()}
 		if scope {
-			cells = append(cells, k.Scope.String())
+			cells = append(cells, changes(k))
 		}
 		cells = append(cells, strings.TrimPrefix(k.Use.String(), "accepted, "), k.Doc)
 		b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 	}
+}
+
+// changes tells how a key is changed.
+func changes(k config.Key) string {
+	if k.Has(config.AtStart) {
+		return config.Static.String() + " (in Kafka " + k.Scope.String() + ")"
+	}
+	return k.Scope.String()
 }
 
 func byDefault(k config.Key) string {
