@@ -58,6 +58,9 @@ func (p *parser) line(line string) error {
 		return p.member(indent, line)
 	}
 	if name, ok := strings.CutPrefix(line, "family "); ok {
+		if p.fam != nil {
+			return fmt.Errorf("a second family line")
+		}
 		p.fam = &family{name: name}
 		return nil
 	}
