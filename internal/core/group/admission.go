@@ -40,7 +40,7 @@ func (a *admission) hasRoom(memberID string) bool {
 	case PreparingRebalance:
 		return m != nil && m.join != nil || in.joining < most
 	case CompletingRebalance, Stable:
-		return m != nil || len(in.members) < most
+		return m != nil || in.members.len() < most
 	}
 	return true
 }

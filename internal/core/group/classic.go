@@ -42,7 +42,7 @@ func newClassic(d *desk, id string) *classic {
 
 // add takes a member in; its session is the group's to end.
 func (g *classic) add(m *member, protocolType string) {
-	if len(g.roster.members) == 0 {
+	if g.roster.members.len() == 0 {
 		g.protocolType = protocolType
 	}
 	m.session.fire = func() { g.sessionTimeout(m) }
@@ -52,7 +52,7 @@ func (g *classic) add(m *member, protocolType string) {
 // stopTimers lets nothing come of the group any more.
 func (g *classic) stopTimers() {
 	g.forming.stop()
-	for _, m := range g.roster.members {
+	for m := range g.roster.members.all() {
 		g.desk.timers.stop(&m.session.timer)
 	}
 	g.door.takeBackAll()
@@ -101,11 +101,11 @@ func (g *classic) listens(topic string) bool {
 // resubscribe learns from the members' metadata what the group consumes.
 func (g *classic) resubscribe() {
 	g.subscribed = nil
-	if g.protocolType != consumerProtocolType || g.protocol == "" || len(g.roster.members) == 0 {
+	if g.protocolType != consumerProtocolType || g.protocol == "" || g.roster.members.len() == 0 {
 		return
 	}
 	topics := make(map[string]struct{})
-	for _, m := range g.roster.members {
+	for m := range g.roster.members.all() {
 		if !subscribedTopics(m.metadata(g.protocol), topics) {
 			return
 		}
@@ -158,7 +158,7 @@ func (g *classic) lose(m *member) {
 
 // resign tells all who wait that they wait in the wrong place.
 func (g *classic) resign() {
-	for _, m := range g.roster.members {
+	for m := range g.roster.members.all() {
 		g.unpark(m, kerr.NotCoordinator)
 		m.refuseSync(g.desk, kerr.NotCoordinator)
 	}

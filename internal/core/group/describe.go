@@ -20,7 +20,8 @@ func (g *classic) description() Description {
 	if g.state == Stable {
 		about.Protocol = g.protocol
 	}
-	for _, m := range g.roster.members {
+	about.Members = make([]DescribedMember, 0, g.roster.members.len())
+	for m := range g.roster.members.all() {
 		d := DescribedMember{ID: m.id, InstanceID: m.instance, ClientID: m.clientID, ClientHost: m.clientHost, Assignment: m.assignment}
 		if g.state == Stable {
 			d.Metadata = m.metadata(g.protocol)

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -30,22 +31,22 @@ func (e *eraser) forget(r *DeleteOffsets) {
 		e.desk.answer(r, kerr.NonEmptyGroup)
 		return
 	}
-	var gone []kafka.TopicPartition
+	gone := make(map[kafka.TopicPartition]struct{})
 	for i := range r.Offsets {
 		d := &r.Offsets[i]
 		switch {
 		case d.Err != kerr.None: // refused before it came here
 		case g.listens(d.Topic):
 			d.Err = kerr.GroupSubscribedToTopic
-		case g.offsets[d.TopicPartition] != nil && !slices.Contains(gone, d.TopicPartition):
-			gone = append(gone, d.TopicPartition)
+		case g.offsets[d.TopicPartition] != nil:
+			gone[d.TopicPartition] = struct{}{} // once, however often it is named
 		}
 	}
 	if len(gone) == 0 {
 		e.desk.answer(r, kerr.None)
 		return
 	}
-	e.start(&erasure{g: g, request: r}, gone)
+	e.start(&erasure{g: g, request: r}, slices.SortedFunc(maps.Keys(gone), byTopic))
 }
 
 // deleteGroup removes a group that has no members, with all it holds.

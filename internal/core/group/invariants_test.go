@@ -3,6 +3,7 @@ package group
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,8 +79,8 @@ func (w *world) instance(rt *rapid.T) string {
 // member names somebody who mostly is in the group's current generation.
 func (w *world) member(rt *rapid.T, group string) Member {
 	m := Member{MemberID: rapid.SampledFrom(w.ids).Draw(rt, "member"), Generation: w.highest[group]}
-	if g := w.shard.groups.byID[group]; g != nil && len(g.roster.members) > 0 && rapid.IntRange(0, 9).Draw(rt, "insider") > 1 {
-		x := g.roster.members[rapid.IntRange(0, len(g.roster.members)-1).Draw(rt, "which")]
+	if g := w.shard.groups.byID[group]; g != nil && g.roster.members.len() > 0 && rapid.IntRange(0, 9).Draw(rt, "insider") > 1 {
+		x := rapid.SampledFrom(slices.Collect(g.roster.members.all())).Draw(rt, "which")
 		m.MemberID, m.InstanceID = x.id, x.instance
 	}
 	if rapid.IntRange(0, 9).Draw(rt, "lag") == 0 {
@@ -108,7 +109,7 @@ func (w *world) randomSync(rt *rapid.T) *Sync {
 	name := w.group(rt)
 	s := &Sync{Call: Call{Group: name}, Member: w.member(rt, name)}
 	if g := w.shard.groups.byID[name]; g != nil && g.roster.leader == s.MemberID {
-		for _, m := range g.roster.members {
+		for m := range g.roster.members.all() {
 			s.Assignments = append(s.Assignments, Assignment{MemberID: m.id, Bytes: []byte("for " + m.id)})
 		}
 	}
@@ -195,7 +196,7 @@ func (w *world) checkJoin(rt *rapid.T, j *Join) {
 // inconsistency tells what is wrong with a group, or "".
 func inconsistency(g *classic) string {
 	joining, unsynced, votes := 0, 0, map[string]int{}
-	for _, m := range g.roster.members {
+	for m := range g.roster.members.all() {
 		if m.join != nil {
 			joining++
 		}
@@ -221,16 +222,16 @@ func inconsistency(g *classic) string {
 	switch {
 	case joining != g.roster.joining || unsynced != g.roster.unsynced && g.is(CompletingRebalance, Stable):
 		return fmt.Sprintf("counts %d joining and %d unsynced, are %d and %d", g.roster.joining, g.roster.unsynced, joining, unsynced)
-	case len(g.roster.byID) != len(g.roster.members) || len(g.roster.static) > len(g.roster.members):
+	case len(g.roster.byID) != g.roster.members.len() || len(g.roster.static) > g.roster.members.len():
 		return "indexes hold somebody who left"
 	case !maps.Equal(votes, g.roster.votes) && len(votes)+len(g.roster.votes) > 0:
 		return fmt.Sprintf("votes are %v, counted %v", votes, g.roster.votes)
-	case (g.roster.leader == "") != (len(g.roster.members) == 0) || g.roster.leader != "" && g.roster.byID[g.roster.leader] == nil:
-		return fmt.Sprintf("leader %q of %d members", g.roster.leader, len(g.roster.members))
-	case g.is(Empty, Dead) && len(g.roster.members) > 0:
+	case (g.roster.leader == "") != (g.roster.members.len() == 0) || g.roster.leader != "" && g.roster.byID[g.roster.leader] == nil:
+		return fmt.Sprintf("leader %q of %d members", g.roster.leader, g.roster.members.len())
+	case g.is(Empty, Dead) && g.roster.members.len() > 0:
 		return "an empty group has members"
-	case g.is(CompletingRebalance, Stable) && (len(g.roster.members) == 0 || g.roster.votes[g.protocol] != len(g.roster.members)):
-		return fmt.Sprintf("protocol %q does not suit all of %d members", g.protocol, len(g.roster.members))
+	case g.is(CompletingRebalance, Stable) && (g.roster.members.len() == 0 || g.roster.votes[g.protocol] != g.roster.members.len()):
+		return fmt.Sprintf("protocol %q does not suit all of %d members", g.protocol, g.roster.members.len())
 	case g.state == PreparingRebalance && g.forming.joinTimer.pos == 0:
 		return "nothing ends the rebalance"
 	}
@@ -256,10 +257,10 @@ func (w *world) compareWithReload(rt *rapid.T) {
 		if a == nil || a.state != Stable {
 			continue
 		}
-		if b == nil || b.state != Stable || b.generation != a.generation || b.roster.leader != a.roster.leader || len(b.roster.members) < len(a.roster.members) {
+		if b == nil || b.state != Stable || b.generation != a.generation || b.roster.leader != a.roster.leader || b.roster.members.len() < a.roster.members.len() {
 			rt.Fatalf("group %s in generation %d is not in the log", id, a.generation)
 		}
-		for _, m := range a.roster.members {
+		for m := range a.roster.members.all() {
 			if x := b.roster.byID[m.id]; x == nil || string(x.assignment) != string(m.assignment) || x.instance != m.instance {
 				rt.Fatalf("assignment of %s in group %s is not in the log", m.id, id)
 			}

@@ -9,6 +9,10 @@ import (
 // maxString is how long a string may be in the records of a group.
 const maxString = 1<<15 - 1
 
+// MaxProtocols is how many protocols a Join may name. Clients have one to four;
+// one that names more has INVALID_REQUEST.
+const MaxProtocols = 1000
+
 // join decides about a JoinGroup request. It answers at once, or parks the
 // request until the group's next generation begins.
 func (s *Shard) join(r *Join) {
@@ -41,6 +45,8 @@ func (s *Shard) joinable(r *Join) kerr.Code {
 		return kerr.InvalidSessionTimeout
 	case s.groups.isForeign(r.Group):
 		return kerr.InconsistentGroupProtocol
+	case len(r.Protocols) > MaxProtocols:
+		return kerr.InvalidRequest
 	}
 	// 40 bytes are left for the random part of the member's id.
 	long := max(len(r.MemberID), len(r.InstanceID)+40, len(r.ClientID)+40, len(r.ClientHost), len(r.ProtocolType))
@@ -55,12 +61,10 @@ func (s *Shard) joinable(r *Join) kerr.Code {
 
 // unique keeps the first of protocols that have the same name.
 func unique(protocols []Protocol) []Protocol {
-	for i := 1; i < len(protocols); i++ {
-		same := func(p Protocol) bool { return p.Name == protocols[i].Name }
-		if slices.ContainsFunc(protocols[:i], same) {
-			protocols = slices.Delete(protocols, i, i+1)
-			i--
-		}
-	}
-	return protocols
+	seen := make(map[string]struct{}, len(protocols))
+	return slices.DeleteFunc(protocols, func(p Protocol) bool {
+		_, again := seen[p.Name]
+		seen[p.Name] = struct{}{}
+		return again
+	})
 }

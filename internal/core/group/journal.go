@@ -89,7 +89,7 @@ func (j *journal) group(g *classic, assigned func(*member) []byte) {
 		CurrentStateTimestamp: g.changed,
 		Members:               j.groupValue.Members[:0],
 	}
-	for _, m := range g.roster.members {
+	for m := range g.roster.members.all() {
 		j.groupValue.Members = append(j.groupValue.Members, metarec.GroupMetadataValueMemberMetadata{
 			MemberId: m.id, GroupInstanceId: optional(m.instance),
 			ClientId: m.clientID, ClientHost: m.clientHost,

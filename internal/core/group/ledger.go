@@ -20,6 +20,12 @@ const (
 	maxSparePlaces = 128
 )
 
+// maxCommitBytes is how large the keys and values of one commit may become. A
+// record names its group and its topic, so a request that says both once could
+// otherwise make a thousand times its own size. Records of this size are far
+// above what goes into one batch, too.
+const maxCommitBytes = 16 << 20
+
 // commit stores offsets: those of a member in its generation, or those of a
 // consumer that is in no group.
 func (l *ledger) commit(r *CommitOffsets) {
@@ -28,16 +34,21 @@ func (l *ledger) commit(r *CommitOffsets) {
 		l.desk.answer(r, err)
 		return
 	}
-	valid := 0
+	valid, size := 0, 0
 	for i := range r.Offsets {
 		c := &r.Offsets[i]
 		c.Err = l.check(c)
 		if c.Err == kerr.None {
 			valid++
+			size += len(r.Group) + len(c.Topic) + len(c.Metadata)
 		}
 	}
-	if valid == 0 {
+	switch {
+	case valid == 0:
 		l.desk.answer(r, kerr.None)
+		return
+	case size > maxCommitBytes:
+		l.desk.answer(r, kerr.InvalidCommitOffsetSize)
 		return
 	}
 	if g == nil {

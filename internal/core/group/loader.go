@@ -138,7 +138,7 @@ func (g *classic) restore(v *metarec.GroupMetadataValue) {
 	for i := range v.Members {
 		g.add(restoredMember(&v.Members[i], g.protocol), v.ProtocolType)
 	}
-	if len(g.roster.members) > 0 {
+	if g.roster.members.len() > 0 {
 		g.state = Stable
 		if leader := orEmpty(v.Leader); g.roster.byID[leader] != nil {
 			g.roster.leader = leader
@@ -168,10 +168,10 @@ func (l *loader) loaded() {
 	d.timers.stop(&l.groups.scan)
 	for _, id := range l.groups.ids() {
 		g := l.groups.byID[id]
-		for _, m := range g.roster.members {
+		for m := range g.roster.members.all() {
 			m.heard(d)
 		}
-		if len(g.roster.members) > d.cfg.MaxSize {
+		if g.roster.members.len() > d.cfg.MaxSize {
 			g.forming.prepare()
 		}
 	}

@@ -27,6 +27,7 @@ type member struct {
 	// Invariant: while the member is in the group its session runs, or it
 	// waits in join or sync, which holds its session open.
 	session session
+	place   // among the members
 }
 
 func (m *member) static() bool { return m.instance != "" }

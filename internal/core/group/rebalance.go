@@ -1,7 +1,6 @@
 package group
 
 import (
-	"slices"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kerr"
@@ -68,7 +67,7 @@ func (r *rebalance) joinTimeout() {
 
 // allJoined tells that nobody is missing for the next generation.
 func (r *rebalance) allJoined() bool {
-	return r.g.roster.joining == len(r.g.roster.members) && len(r.g.door.pending) == 0
+	return r.g.roster.joining == r.g.roster.members.len() && len(r.g.door.pending) == 0
 }
 
 // completeIfAllJoined ends the wait early. The initial delay is not cut short.
@@ -84,19 +83,19 @@ func (r *rebalance) complete() {
 	g := r.g
 	g.desk.timers.stop(&r.joinTimer)
 	r.delay, r.grew = 0, false
-	for _, m := range slices.Clone(g.roster.members) {
+	for m := range g.roster.members.all() {
 		if m.join == nil && !m.static() {
 			g.lose(m)
 		}
 	}
-	if len(g.roster.members) > 0 && !g.roster.electJoined() {
+	if g.roster.members.len() > 0 && !g.roster.electJoined() {
 		// Only static members are left and none is back: wait for the first
 		// to come, or for their sessions to end.
 		g.desk.after(g.roster.rebalanceTimeout(), &r.joinTimer)
 		return
 	}
 	g.generation++
-	if len(g.roster.members) == 0 {
+	if g.roster.members.len() == 0 {
 		r.beginEmpty()
 		return
 	}
@@ -109,7 +108,7 @@ func (r *rebalance) begin() {
 	g.protocol = g.roster.choose()
 	g.resubscribe()
 	g.enter(CompletingRebalance)
-	for _, m := range g.roster.members {
+	for m := range g.roster.members.all() {
 		m.fresh = false
 		g.roster.owe(m)
 		if j := g.roster.unpark(m); j != nil {
@@ -144,7 +143,7 @@ func (r *rebalance) syncTimeout() {
 	if !g.is(CompletingRebalance, Stable) || g.roster.unsynced == 0 {
 		return
 	}
-	for _, m := range slices.Clone(g.roster.members) {
+	for m := range g.roster.members.all() {
 		if m.unsynced {
 			g.lose(m)
 		}

@@ -10,7 +10,7 @@ import (
 // roster is who is in a group, who leads it, and what they all support.
 type roster struct {
 	leader  string // a member's id; "" exactly when there are no members
-	members []*member
+	members line
 	byID    map[string]*member
 	static  map[string]*member // by instance id
 	// votes counts how many members support a protocol.
@@ -24,14 +24,14 @@ type roster struct {
 
 // add takes a member in. The first one leads.
 func (r *roster) add(m *member) {
-	if len(r.members) == 0 {
+	if r.members.len() == 0 {
 		r.leader = m.id
 	}
 	if r.byID == nil {
 		r.byID = make(map[string]*member)
 		r.votes = make(map[string]int)
 	}
-	r.members = append(r.members, m)
+	r.members.push(m)
 	r.byID[m.id] = m
 	r.count(m, 1)
 	if m.static() {
@@ -46,7 +46,7 @@ func (r *roster) add(m *member) {
 // leader goes. Its timer and parked requests are the caller's to end.
 func (r *roster) drop(m *member) {
 	r.count(m, -1)
-	r.members = slices.DeleteFunc(r.members, func(x *member) bool { return x == m })
+	r.members.remove(m)
 	delete(r.byID, m.id)
 	if m.static() && r.static[m.instance] == m {
 		delete(r.static, m.instance)
@@ -54,8 +54,8 @@ func (r *roster) drop(m *member) {
 	r.synced(m)
 	if r.leader == m.id {
 		r.leader = ""
-		if len(r.members) > 0 {
-			r.leader = r.members[0].id
+		if next := r.members.first; next != nil {
+			r.leader = next.id
 		}
 	}
 }
@@ -139,7 +139,7 @@ func (r *roster) check(memberID, instanceID string) kerr.Code {
 
 // agrees tells whether all members support one of the protocols.
 func (r *roster) agrees(protocols []Protocol) bool {
-	return slices.ContainsFunc(protocols, func(p Protocol) bool { return r.votes[p.Name] == len(r.members) })
+	return slices.ContainsFunc(protocols, func(p Protocol) bool { return r.votes[p.Name] == r.members.len() })
 }
 
 // choose elects the protocol of a generation: every member votes for the first
@@ -148,15 +148,15 @@ func (r *roster) agrees(protocols []Protocol) bool {
 func (r *roster) choose() string {
 	ballot := make(map[string]int, 1)
 	best := ""
-	for _, m := range r.members {
+	for m := range r.members.all() {
 		for _, p := range m.protocols {
-			if r.votes[p.Name] == len(r.members) {
+			if r.votes[p.Name] == r.members.len() {
 				ballot[p.Name]++
 				break
 			}
 		}
 	}
-	for _, m := range r.members { // in the order of members, for the tie
+	for m := range r.members.all() { // in the order of members, for the tie
 		for _, p := range m.protocols {
 			if ballot[p.Name] > ballot[best] {
 				best = p.Name
@@ -169,7 +169,7 @@ func (r *roster) choose() string {
 // rebalanceTimeout is how long the slowest member may take to join.
 func (r *roster) rebalanceTimeout() time.Duration {
 	var longest time.Duration
-	for _, m := range r.members {
+	for m := range r.members.all() {
 		longest = max(longest, m.rebalanceTimeout)
 	}
 	return longest
@@ -181,7 +181,7 @@ func (r *roster) electJoined() bool {
 	if m := r.byID[r.leader]; m != nil && m.join != nil {
 		return true
 	}
-	for _, m := range r.members {
+	for m := range r.members.all() {
 		if m.join != nil {
 			r.leader = m.id
 			return true
@@ -192,9 +192,9 @@ func (r *roster) electJoined() bool {
 
 // view is what the leader is told about the members.
 func (r *roster) view(protocol string) []JoinMember {
-	list := make([]JoinMember, len(r.members))
-	for i, m := range r.members {
-		list[i] = JoinMember{ID: m.id, InstanceID: m.instance, Metadata: m.metadata(protocol)}
+	list := make([]JoinMember, 0, r.members.len())
+	for m := range r.members.all() {
+		list = append(list, JoinMember{ID: m.id, InstanceID: m.instance, Metadata: m.metadata(protocol)})
 	}
 	return list
 }

@@ -104,7 +104,7 @@ func TestCheck(t *testing.T) {
 // A member owes one Sync at a time, and owes none when it is gone.
 func TestOwedSyncs(t *testing.T) {
 	r := rosterOf("a:p", "b:p", "c:p")
-	for _, m := range r.members {
+	for m := range r.members.all() {
 		r.owe(m)
 		r.owe(m)
 	}
@@ -127,7 +127,7 @@ func TestSupport(t *testing.T) {
 	if !r.agrees(sticky) || r.agrees([]Protocol{{Name: "range"}}) {
 		t.Errorf("votes %v", r.votes)
 	}
-	r.members[1].rebalanceTimeout = time.Minute
+	r.members.last.rebalanceTimeout = time.Minute
 	if got := r.rebalanceTimeout(); got != time.Minute {
 		t.Errorf("the slowest may take %v", got)
 	}

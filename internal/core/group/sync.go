@@ -53,7 +53,7 @@ func (g *classic) answerSync(m *member, r *Sync) {
 // cancelSyncs forgets assignments that were not made durable, and sends those
 // who wait for them to join again.
 func (g *classic) cancelSyncs(err kerr.Code) {
-	for _, m := range g.roster.members {
+	for m := range g.roster.members.all() {
 		m.assignment = nil
 		if m.refuseSync(g.desk, err) {
 			m.heard(g.desk)
@@ -62,11 +62,13 @@ func (g *classic) cancelSyncs(err kerr.Code) {
 }
 
 // storeAssignment appends the leader's assignment. Members that it leaves out
-// get an empty one.
+// get an empty one, and what it has for others is not kept.
 func (g *classic) storeAssignment(r *Sync) {
-	given := make(map[string][]byte, len(r.Assignments))
+	given := make(map[string][]byte, g.roster.members.len())
 	for _, a := range r.Assignments {
-		given[a.MemberID] = a.Bytes
+		if g.roster.byID[a.MemberID] != nil {
+			given[a.MemberID] = a.Bytes
+		}
 	}
 	u := &syncUnit{g: g, generation: g.generation, given: given, leader: r}
 	g.persistWith(u, func(m *member) []byte { return given[m.id] })
@@ -90,7 +92,7 @@ func (u *syncUnit) committed() {
 	if u.stale() {
 		return
 	}
-	for _, m := range u.g.roster.members {
+	for m := range u.g.roster.members.all() {
 		m.assignment = u.given[m.id]
 		if r := m.sync; r != nil {
 			m.sync = nil
