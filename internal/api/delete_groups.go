@@ -8,10 +8,16 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// deleteGroups answers DeleteGroups (KIP-229); version 3 has a message.
+// deleteGroups answers DeleteGroups (KIP-229); version 3 has a message. A group
+// that is named again is answered once, as in Apache Kafka.
 type deleteGroups struct{ groups Coordinator }
 
 func (h deleteGroups) serve(_ Context, req *kmsg.DeleteGroupsRequest, reply func(kmsg.Response)) {
+	if len(req.Groups) > maxNamed {
+		reply(tooManyToDelete(req.Groups))
+		return
+	}
+	req.Groups = distinct(req.Groups, itself[string])
 	asked := make([]group.Request, len(req.Groups))
 	for i, id := range req.Groups {
 		asked[i] = &group.Delete{Call: group.Call{Group: id}}
@@ -26,6 +32,17 @@ func (h deleteGroups) serve(_ Context, req *kmsg.DeleteGroupsRequest, reply func
 		}
 		reply(resp)
 	})
+}
+
+// tooManyToDelete refuses the first maxNamed groups, which stand for the rest.
+func tooManyToDelete(ids []string) kmsg.Response {
+	resp, why := kmsg.NewPtrDeleteGroupsResponse(), tooManyNames(len(ids), "groups")
+	for _, id := range ids[:maxNamed] {
+		resp.Groups = append(resp.Groups, kmsg.DeleteGroupsResponseGroup{
+			Group: id, ErrorCode: int16(kerr.InvalidRequest), ErrorMessage: why,
+		})
+	}
+	return resp
 }
 
 // whyNotDeleted is a sentence about the group; codes that are not about it speak

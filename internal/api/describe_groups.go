@@ -13,6 +13,10 @@ import (
 type describeGroups struct{ groups Coordinator }
 
 func (h describeGroups) serve(_ Context, req *kmsg.DescribeGroupsRequest, reply func(kmsg.Response)) {
+	if len(req.Groups) > maxNamed {
+		reply(tooManyToDescribe(req.Groups))
+		return
+	}
 	ids := distinct(req.Groups, itself[string])
 	asked := make([]group.Request, len(ids))
 	for i, id := range ids {
@@ -25,6 +29,18 @@ func (h describeGroups) serve(_ Context, req *kmsg.DescribeGroupsRequest, reply 
 		}
 		reply(resp)
 	})
+}
+
+// tooManyToDescribe refuses the first maxNamed groups, which stand for the rest.
+func tooManyToDescribe(ids []string) kmsg.Response {
+	resp, why := kmsg.NewPtrDescribeGroupsResponse(), tooManyNames(len(ids), "groups")
+	for _, id := range ids[:maxNamed] {
+		out := kmsg.NewDescribeGroupsResponseGroup()
+		out.Group, out.ErrorCode, out.ErrorMessage = id, int16(kerr.InvalidRequest), why
+		out.AuthorizedOperations = noOperations
+		resp.Groups = append(resp.Groups, out)
+	}
+	return resp
 }
 
 func describedGroup(req *kmsg.DescribeGroupsRequest, d *group.Describe) kmsg.DescribeGroupsResponseGroup {

@@ -44,10 +44,26 @@ func (f findCoordinator) serve(c Context, req *kmsg.FindCoordinatorRequest) kmsg
 		resp.NodeID, resp.Host, resp.Port = found.NodeID, found.Host, found.Port
 		return resp
 	}
-	for _, key := range req.CoordinatorKeys {
+	if len(req.CoordinatorKeys) > maxNamed {
+		resp.Coordinators = tooManyToFind(req.CoordinatorKeys)
+		return resp
+	}
+	for _, key := range distinct(req.CoordinatorKeys, itself[string]) {
 		resp.Coordinators = append(resp.Coordinators, f.find(c, req.CoordinatorType, key))
 	}
 	return resp
+}
+
+// tooManyToFind refuses the first maxNamed keys, which stand for the rest.
+func tooManyToFind(keys []string) []kmsg.FindCoordinatorResponseCoordinator {
+	why := tooManyNames(len(keys), "keys")
+	refused := make([]kmsg.FindCoordinatorResponseCoordinator, maxNamed)
+	for i, key := range keys[:maxNamed] {
+		refused[i] = kmsg.FindCoordinatorResponseCoordinator{
+			Key: key, NodeID: int32(kafka.NoNode), Port: -1, ErrorCode: int16(kerr.InvalidRequest), ErrorMessage: why,
+		}
+	}
+	return refused
 }
 
 func (f findCoordinator) find(c Context, kind int8, key string) kmsg.FindCoordinatorResponseCoordinator {

@@ -17,13 +17,16 @@ func (h joinGroup) serve(c Context, req *kmsg.JoinGroupRequest, reply func(kmsg.
 		MemberID: req.MemberID, InstanceID: orEmpty(req.InstanceID),
 		ClientID: c.ClientID, ClientHost: "/" + c.Conn.ClientHost,
 		SessionTimeout: millis(req.SessionTimeoutMillis), RebalanceTimeout: millis(req.RebalanceTimeoutMillis),
-		ProtocolType: req.ProtocolType, Protocols: make([]group.Protocol, len(req.Protocols)),
-		NeedsID: req.Version >= 4, CanSkip: req.Version >= 9,
+		ProtocolType: req.ProtocolType,
+		NeedsID:      req.Version >= 4, CanSkip: req.Version >= 9,
 	}
 	if req.Version == 0 {
 		join.RebalanceTimeout = join.SessionTimeout
 	}
-	for i, p := range req.Protocols {
+	// One beyond the bound is enough to be refused for.
+	named := req.Protocols[:min(len(req.Protocols), group.MaxProtocols+1)]
+	join.Protocols = make([]group.Protocol, len(named))
+	for i, p := range named {
 		join.Protocols[i] = group.Protocol{Name: p.Name, Metadata: p.Metadata}
 	}
 	h.groups.Submit(join, func() { reply(joinResponse(req.Version, join)) })

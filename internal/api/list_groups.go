@@ -26,9 +26,10 @@ func (h listGroups) serve(_ Context, req *kmsg.ListGroupsRequest, reply func(kms
 
 func listed(req *kmsg.ListGroupsRequest, all []group.Listed) []kmsg.ListGroupsResponseGroup {
 	slices.SortFunc(all, func(a, b group.Listed) int { return cmp.Compare(a.ID, b.ID) })
+	states, types := filterOf(req.StatesFilter), filterOf(req.TypesFilter)
 	var out []kmsg.ListGroupsResponseGroup
 	for _, g := range all {
-		if !oneOf(req.StatesFilter, g.State.String()) || !oneOf(req.TypesFilter, g.Type.String()) {
+		if !states.passes(g.State.String()) || !types.passes(g.Type.String()) {
 			continue
 		}
 		out = append(out, kmsg.ListGroupsResponseGroup{
@@ -38,7 +39,18 @@ func listed(req *kmsg.ListGroupsRequest, all []group.Listed) []kmsg.ListGroupsRe
 	return out
 }
 
-// oneOf tells whether a filter lets a name pass. An empty one lets all pass.
-func oneOf(filter []string, name string) bool {
-	return len(filter) == 0 || slices.ContainsFunc(filter, func(f string) bool { return strings.EqualFold(f, name) })
+// filter is the names that pass, in small letters; an empty one lets all pass.
+type filter map[string]struct{}
+
+func filterOf(names []string) filter {
+	f := make(filter, len(names))
+	for _, name := range names {
+		f[strings.ToLower(name)] = struct{}{}
+	}
+	return f
+}
+
+func (f filter) passes(name string) bool {
+	_, named := f[strings.ToLower(name)]
+	return named || len(f) == 0
 }

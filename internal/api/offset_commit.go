@@ -31,6 +31,11 @@ func (h offsetCommit) serve(_ Context, req *kmsg.OffsetCommitRequest, reply func
 	if req.Version <= 4 && req.RetentionTimeMillis >= 0 {
 		commit.Retention = time.Duration(min(req.RetentionTimeMillis, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	}
+	if partitionsOf(req) > maxNamed {
+		commit.Err = kerr.InvalidRequest
+		reply(commitResponse(req, commit))
+		return
+	}
 	if !addOffsets(h.view.Image(), req, commit) {
 		reply(commitResponse(req, commit)) // nothing left for the coordinator
 		return
@@ -38,13 +43,18 @@ func (h offsetCommit) serve(_ Context, req *kmsg.OffsetCommitRequest, reply func
 	h.groups.Submit(commit, func() { reply(commitResponse(req, commit)) })
 }
 
-// addOffsets adds all partitions of the request, in its order, and tells whether
-// one of them can be committed.
-func addOffsets(img *image.Image, req *kmsg.OffsetCommitRequest, commit *group.CommitOffsets) (some bool) {
-	n := 0
+// partitionsOf counts the partitions that a request names.
+func partitionsOf(req *kmsg.OffsetCommitRequest) (n int) {
 	for i := range req.Topics {
 		n += len(req.Topics[i].Partitions)
 	}
+	return n
+}
+
+// addOffsets adds all partitions of the request, in its order, and tells whether
+// one of them can be committed.
+func addOffsets(img *image.Image, req *kmsg.OffsetCommitRequest, commit *group.CommitOffsets) (some bool) {
+	n := partitionsOf(req)
 	commit.Offsets = make([]group.CommitOffset, 0, n)
 	for i := range req.Topics {
 		t := &req.Topics[i]
@@ -69,6 +79,8 @@ func addOffsets(img *image.Image, req *kmsg.OffsetCommitRequest, commit *group.C
 	return some || n == 0
 }
 
+// commitResponse has a code for each partition. A commit without offsets was
+// refused as a whole.
 func commitResponse(req *kmsg.OffsetCommitRequest, commit *group.CommitOffsets) kmsg.Response {
 	resp := kmsg.NewPtrOffsetCommitResponse()
 	resp.Topics = make([]kmsg.OffsetCommitResponseTopic, len(req.Topics))
@@ -78,9 +90,9 @@ func commitResponse(req *kmsg.OffsetCommitRequest, commit *group.CommitOffsets) 
 		out.Topic, out.TopicID = t.Topic, t.TopicID
 		out.Partitions = make([]kmsg.OffsetCommitResponseTopicPartition, len(t.Partitions))
 		for j, p := range t.Partitions {
-			code := commit.Offsets[next].Err
-			if code == kerr.None {
-				code = commit.Err // of the whole commit
+			code := commit.Err // of the whole commit
+			if next < len(commit.Offsets) && commit.Offsets[next].Err != kerr.None {
+				code = commit.Offsets[next].Err
 			}
 			out.Partitions[j] = kmsg.OffsetCommitResponseTopicPartition{Partition: p.Partition, ErrorCode: int16(code)}
 			next++

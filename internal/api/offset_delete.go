@@ -17,6 +17,16 @@ type offsetDelete struct {
 func (h offsetDelete) serve(_ Context, req *kmsg.OffsetDeleteRequest, reply func(kmsg.Response)) {
 	img := h.view.Image()
 	del := &group.DeleteOffsets{Call: group.Call{Group: req.Group}}
+	n := 0
+	for i := range req.Topics {
+		n += len(req.Topics[i].Partitions)
+	}
+	if n > maxNamed {
+		del.Err = kerr.InvalidRequest
+		reply(offsetDeleteResponse(req, del))
+		return
+	}
+	del.Offsets = make([]group.DeleteOffset, 0, n)
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		topic := findTopic(img, false, t.Topic, kafka.TopicID{})

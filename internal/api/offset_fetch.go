@@ -19,7 +19,15 @@ func (h offsetFetch) serve(_ Context, req *kmsg.OffsetFetchRequest, reply func(k
 	img := h.view.Image()
 	if req.Version < 8 {
 		fetch := oneGroup(img, req)
+		if fetch.Err != kerr.None {
+			reply(oneGroupResponse(req, fetch))
+			return
+		}
 		h.groups.Submit(fetch, func() { reply(oneGroupResponse(req, fetch)) })
+		return
+	}
+	if placesNamed(req.Groups) > maxNamed {
+		reply(tooManyToFetch(req.Groups))
 		return
 	}
 	groups := distinct(req.Groups, func(g *kmsg.OffsetFetchRequestGroup) string { return g.Group })
@@ -35,6 +43,28 @@ func (h offsetFetch) serve(_ Context, req *kmsg.OffsetFetchRequest, reply func(k
 		}
 		reply(resp)
 	})
+}
+
+// placesNamed counts what a request of version 8 and later names.
+func placesNamed(groups []kmsg.OffsetFetchRequestGroup) int {
+	n := len(groups)
+	for i := range groups {
+		n += len(groups[i].Topics)
+		for j := range groups[i].Topics {
+			n += len(groups[i].Topics[j].Partitions)
+		}
+	}
+	return n
+}
+
+// tooManyToFetch refuses the first groups, maxNamed at most, which stand for the
+// rest.
+func tooManyToFetch(groups []kmsg.OffsetFetchRequestGroup) kmsg.Response {
+	resp := kmsg.NewPtrOffsetFetchResponse()
+	for _, g := range groups[:min(len(groups), maxNamed)] {
+		resp.Groups = append(resp.Groups, kmsg.OffsetFetchResponseGroup{Group: g.Group, ErrorCode: int16(kerr.InvalidRequest)})
+	}
+	return resp
 }
 
 // offsetsOnce leaves out the second and later mentions of a partition: each
@@ -57,7 +87,7 @@ func offsetsOnce(topics []kmsg.OffsetFetchRequestGroupTopic) []kmsg.OffsetFetchR
 }
 
 // oneGroup is the request of versions 1 to 7. No topics mean all of them since
-// version 2.
+// version 2. Of too many partitions the first maxNamed are refused.
 func oneGroup(img *image.Image, req *kmsg.OffsetFetchRequest) *group.FetchOffsets {
 	fetch := &group.FetchOffsets{
 		Call: group.Call{Group: req.Group}, Stable: req.RequireStable,
@@ -67,6 +97,10 @@ func oneGroup(img *image.Image, req *kmsg.OffsetFetchRequest) *group.FetchOffset
 	for i := range req.Topics {
 		t := &req.Topics[i]
 		for _, p := range partitionsOnce(seen, t.Topic, t.Partitions) {
+			if len(fetch.Offsets) == maxNamed {
+				fetch.Err = kerr.InvalidRequest
+				return fetch
+			}
 			fetch.Offsets = append(fetch.Offsets, fetchAt(t.Topic, p))
 		}
 	}

@@ -15,8 +15,13 @@ func (h syncGroup) serve(_ Context, req *kmsg.SyncGroupRequest, reply func(kmsg.
 		Call:         group.Call{Group: req.Group},
 		Member:       group.Member{MemberID: req.MemberID, InstanceID: orEmpty(req.InstanceID), Generation: req.Generation},
 		ProtocolType: req.ProtocolType, Protocol: req.Protocol,
-		Assignments: make([]group.Assignment, len(req.GroupAssignment)),
 	}
+	if len(req.GroupAssignment) > maxNamed {
+		sync.Err = kerr.InvalidRequest
+		reply(syncResponse(sync))
+		return
+	}
+	sync.Assignments = make([]group.Assignment, len(req.GroupAssignment))
 	for i, a := range req.GroupAssignment {
 		sync.Assignments[i] = group.Assignment{MemberID: a.MemberID, Bytes: a.MemberAssignment}
 	}
