@@ -26,7 +26,7 @@ stage deps 3 make -s deps
 stage quick 3 make -s check
 stage unit 5 make -s unit
 stage explorer 2 make -s explorer
-stage simulation 3 make -s simulation
+stage simulation 5 make -s simulation
 stage fuzz 3 make -s fuzz
 stage processes 6 make -s processes
 stage interop 8 make -s interop

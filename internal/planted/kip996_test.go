@@ -1,16 +1,9 @@
 package planted
 
 import (
-	"flag"
 	"os"
-	"os/exec"
-	"regexp"
-	"slices"
-	"strings"
 	"testing"
 )
-
-var statementFlag = flag.String("statement", "", "plant the bug of one statement of KIP-996 (P1, P2, ...), or of all")
 
 const root = "../.."
 
@@ -37,53 +30,4 @@ func TestStatementBugsFitTheCode(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// Each bug turns the test of its statement red, and no other one.
-func TestStatementBugs(t *testing.T) {
-	if *statementFlag == "" {
-		t.Log("none: each is a build; see make mutants")
-		return
-	}
-	found := 0
-	for _, b := range statementBugs(t) {
-		if *statementFlag != "all" && *statementFlag != b.Name {
-			continue
-		}
-		found++
-		t.Run(b.Name, func(t *testing.T) {
-			red := redStatements(t, b)
-			if !slices.Equal(red, []string{b.Name}) {
-				t.Errorf("%s: red are %v", b.What, red)
-			}
-			t.Logf("%s\nred: %v", b.What, red)
-		})
-	}
-	if found == 0 {
-		t.Errorf("no statement %q", *statementFlag)
-	}
-}
-
-var failedTest = regexp.MustCompile(`(?m)^--- FAIL: TestKIP996_(P\d+)`)
-
-// redStatements names the statements whose tests fail with a bug.
-func redStatements(t *testing.T, b Bug) []string {
-	plan, err := b.Overlay(root, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	args := append([]string{"test", "-overlay", plan, "-count=1", "-run", "^TestKIP996_"}, statementTests...)
-	cmd := exec.CommandContext(t.Context(), "go", args...)
-	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS=-trimpath")
-	out, err := cmd.CombinedOutput()
-	text := string(out)
-	if err != nil && (strings.Contains(text, "build failed") || !strings.Contains(text, "--- FAIL")) {
-		t.Fatalf("%s\n%s", b.Name, text)
-	}
-	var red []string
-	for _, m := range failedTest.FindAllStringSubmatch(text, -1) {
-		red = append(red, m[1])
-	}
-	slices.Sort(red)
-	return slices.Compact(red)
 }
