@@ -56,15 +56,7 @@ func TestImportsGoDownwards(t *testing.T) {
 
 func TestRoomsThatDecideArePure(t *testing.T) { report(t, CheckPurity(house(t))) }
 
-func TestRoomsThatDecideDoNotShowMapOrder(t *testing.T) {
-	if testing.Short() {
-		// Type-checking from source takes longer than all other rules together;
-		// the full run keeps this one.
-		t.Log("left to the full run")
-		return
-	}
-	report(t, CheckMapOrder(house(t)))
-}
+func TestRoomsThatDecideDoNotShowMapOrder(t *testing.T) { report(t, CheckMapOrder(house(t))) }
 
 func TestRoomsSayWhatTheyOwn(t *testing.T) { report(t, CheckPackageComments(house(t))) }
 

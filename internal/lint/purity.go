@@ -9,6 +9,7 @@ import (
 	"go/types"
 	"os/exec"
 	"strings"
+	"sync"
 )
 
 // impure are packages that a deciding room has no use for.
@@ -82,23 +83,32 @@ const anyOrder = "any order"
 // CheckMapOrder lists, in deciding rooms, every range over a built-in map that
 // is not marked with a comment saying that any order will do.
 func CheckMapOrder(rooms []Room) []string {
+	imports, err := fromSource()
+	if err != nil {
+		return []string{err.Error()}
+	}
 	var faults []string
 	for _, room := range rooms {
 		if Floor(room.Path) != 1 || len(room.Files) == 0 {
 			continue
 		}
-		faults = append(faults, mapRanges(room)...)
+		faults = append(faults, mapRanges(room, imports)...)
 	}
 	return faults
 }
 
-func mapRanges(room Room) []string {
+// fromSource type-checks imported packages from their source, each once.
+var fromSource = sync.OnceValues(func() (types.Importer, error) {
+	if err := findGoroot(); err != nil {
+		return nil, err
+	}
+	return importer.ForCompiler(token.NewFileSet(), "source", nil), nil
+})
+
+func mapRanges(room Room, imports types.Importer) []string {
 	set := room.Files[0].Set
 	info := &types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
-	if err := findGoroot(); err != nil {
-		return []string{fmt.Sprintf("%s: where the standard library is: %v", room.Path, err)}
-	}
-	conf := types.Config{Importer: importer.ForCompiler(set, "source", nil), Error: func(error) {}}
+	conf := types.Config{Importer: imports, Error: func(error) {}}
 	asts := make([]*ast.File, len(room.Files))
 	for i, f := range room.Files {
 		asts[i] = f.AST
