@@ -162,7 +162,7 @@ var adminAnswers = map[string]string{
 	"describeConfigs topic": "ok ", "describeConfigs broker": "ok ", "describeConfigs logger": "ok ",
 	"describeConfigs group": "ok ", "describeConfigs metrics": "ok ",
 	"describeLogDirs": "ok ", "describeReplicaLogDirs": "ok ",
-	"describeDelegationToken": "",
+	"describeDelegationToken": "UnsupportedByAuthenticationException ",
 	"describeConsumerGroups":  "ok ", "describeClassicGroups": "ok ",
 	"describeShareGroups": "UnsupportedVersionException ", "describeStreamsGroups": "UnsupportedVersionException ",
 	"listConsumerGroups": "ok ", "listGroups": "ok ", "listConsumerGroupOffsets": "ok ", "listStreamsGroupOffsets": "ok ",
