@@ -3,12 +3,14 @@ package processes
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -38,58 +40,40 @@ func TestACorruptBatchIsRefused(t *testing.T) {
 	}
 }
 
-// What is not Kafka, or not whole, costs its own connection and nothing else.
+// What is not Kafka, or not whole, costs its own connection and nothing else,
+// and the log says why. The log has one line for each kind, client host and
+// minute: every case has a host of its own, so that none hides another's line.
 func TestStrangeBytesCostTheirConnectionOnly(t *testing.T) {
 	t.Parallel()
 	d := itest.StartDev(t)
 	create(t, d.Addr, "t", 1, nil)
-	frame := func(payload []byte) []byte {
-		return append(binary.BigEndian.AppendUint32(nil, uint32(len(payload))), payload...)
-	}
-	header := func(key, version int16) []byte {
-		b := binary.BigEndian.AppendUint16(nil, uint16(key))
-		b = binary.BigEndian.AppendUint16(b, uint16(version))
-		b = binary.BigEndian.AppendUint32(b, 7)
-		return append(b, 0xff, 0xff) // no client id
-	}
-	strange := map[string][]byte{
-		"http":                   []byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-		"tls hello":              append([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03}, make([]byte, 600)...),
-		"oversized frame":        {0x7f, 0xff, 0xff, 0xff},
-		"negative frame":         {0xff, 0xff, 0xff, 0xfe},
-		"empty frame":            frame(nil),
-		"header only in part":    frame([]byte{0, 3, 0}),
-		"unknown api key":        frame(header(9999, 0)),
-		"unknown version":        frame(header(3, 99)),
-		"body that does not end": frame(append(header(3, 1), 0x7f, 0xff, 0xff, 0xff)),
-		"array of two billion":   frame(append(header(19, 2), 0x7f, 0xff, 0xff, 0xff, 0, 0)),
-	}
-	for name, raw := range strange {
+	hosts := 1 // 127.0.0.1 is everybody else
+	f := func(name string, raw []byte, reason string) {
+		t.Helper()
+		hosts++
+		host := fmt.Sprintf("127.0.0.%d", hosts)
 		t.Run(name, func(t *testing.T) {
-			c, err := net.Dial("tcp", d.Addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			if _, err := c.Write(raw); err != nil {
-				t.Fatal(err)
-			}
-			_ = c.SetReadDeadline(time.Now().Add(itest.Stuck))
-			if answer, err := io.ReadAll(c); err != nil && !isReset(err) || len(answer) > 0 {
-				t.Errorf("answered %q, %v; want a closed connection", answer, err)
-			}
+			endsUnanswered(t, dialFrom(t, host, d.Addr), raw)
+			logsOnly(t, d, host, reason)
 		})
 	}
-	t.Run("half a frame and silence", func(t *testing.T) {
-		c, err := net.Dial("tcp", d.Addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Write(frame(header(3, 1))[:9]); err != nil {
-			t.Fatal(err)
-		}
-		c.Close()
-	})
+	f("http", []byte("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
+		"frame of 1195725856 bytes (at most 104857600): looks like an HTTP request")
+	f("tls hello", append([]byte{0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xfc, 0x03, 0x03}, make([]byte, 600)...),
+		"frame of 369295618 bytes (at most 104857600): looks like a TLS handshake on a plaintext port")
+	f("oversized frame", []byte{0x7f, 0xff, 0xff, 0xff},
+		"frame of 2147483647 bytes (at most 104857600): looks like an oversized request or another protocol")
+	f("negative frame", []byte{0xff, 0xff, 0xff, 0xfe},
+		"frame of -2 bytes (at most 104857600): looks like a negative size")
+	f("empty frame", frame(nil), "malformed: request of 0 bytes has no header")
+	f("header only in part", frame([]byte{0, 3, 0}), "malformed: request of 3 bytes has no header")
+	f("unknown api key", frame(header(9999, 0)), "request of Unknown (key 9999) version 0 is not served here")
+	f("unknown version", frame(append(header(3, 99), 0)), "request of Metadata (key 3) version 99 is not served here")
+	f("header without its tags", frame(header(3, 99)), "malformed: header: bad or missing varint")
+	f("body that does not end", frame(append(header(3, 1), 0x7f, 0xff, 0xff, 0xff)),
+		"malformed: Metadata version 1: response did not contain enough data to be valid")
+	f("array of two billion", frame(append(header(19, 2), 0x7f, 0xff, 0xff, 0xff, 0, 0)),
+		"malformed: CreateTopics version 2: response did not contain enough data to be valid")
 	if !d.Running() {
 		t.Fatalf("the node ended: %s", d.Output())
 	}
@@ -98,16 +82,111 @@ func TestStrangeBytesCostTheirConnectionOnly(t *testing.T) {
 	}
 }
 
-func isReset(err error) bool { return strings.Contains(err.Error(), "reset") }
-
-// refusedStart runs a server that must not start, and gives its last line.
-func refusedStart(t *testing.T, properties string, flags ...string) string {
-	t.Helper()
-	p := itest.Start(t, "ottla server", exec.Command(itest.Bin(t), append([]string{"server", properties}, flags...)...))
-	if code := p.Wait(t); code != 1 {
-		t.Fatalf("exit status %d, want 1; it printed:\n%s", code, p.Output())
+// A client that sends half a frame and then nothing has its connection and may
+// take its time. Others do not wait for it, and its end is told as what it is.
+func TestStrangeSilenceInsideAFrameHoldsItsConnectionOnly(t *testing.T) {
+	t.Parallel()
+	metrics := fmt.Sprintf("127.0.0.1:%d", itest.FreePort(t))
+	d := itest.StartDev(t, "--metrics", metrics)
+	const host = "127.0.0.2"
+	awaitConnections(t, metrics, 0)
+	c := dialFrom(t, host, d.Addr)
+	if _, err := c.Write(frame(header(3, 1))[:9]); err != nil {
+		t.Fatal(err)
 	}
-	return strings.TrimSpace(p.Output())
+	awaitConnections(t, metrics, 1)
+	if got := itest.Kcat(t, "", "-b", d.Addr, "-L"); !strings.Contains(got, " broker 1 at "+d.Addr) {
+		t.Errorf("beside the silent client kcat sees %s", got)
+	}
+	awaitConnections(t, metrics, 1) // kcat has gone, the silent client has not
+	if early := logged(d, host); len(early) > 0 {
+		t.Errorf("while the client is silent the node logs %q", early)
+	}
+	c.Close()
+	logsOnly(t, d, host, "connection ended inside a request")
+	awaitConnections(t, metrics, 0)
+}
+
+func frame(payload []byte) []byte {
+	return append(binary.BigEndian.AppendUint32(nil, uint32(len(payload))), payload...)
+}
+
+// header is a request's, without a client id and without tags.
+func header(key, version int16) []byte {
+	b := binary.BigEndian.AppendUint16(nil, uint16(key))
+	b = binary.BigEndian.AppendUint16(b, uint16(version))
+	b = binary.BigEndian.AppendUint32(b, 7)
+	return append(b, 0xff, 0xff)
+}
+
+// dialFrom connects from an address of our own choice, by which the node tells
+// its clients apart.
+func dialFrom(t *testing.T, host, addr string) net.Conn {
+	t.Helper()
+	from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(host)}}
+	c, err := from.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// endsUnanswered sends bytes, for which the node closes the connection. Bytes
+// that it has not read by then make the close a reset.
+func endsUnanswered(t *testing.T, c net.Conn, raw []byte) {
+	t.Helper()
+	if _, err := c.Write(raw); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(itest.Stuck))
+	if answer, err := io.ReadAll(c); err != nil && !errors.Is(err, syscall.ECONNRESET) || len(answer) > 0 {
+		t.Errorf("answered %q, %v; want a closed connection", answer, err)
+	}
+}
+
+// logged are the whole lines of the log about one client host, without the time.
+func logged(d *itest.Dev, host string) (lines []string) {
+	for line := range strings.Lines(d.Output()) {
+		_, line, found := strings.Cut(line, " level=")
+		line, whole := strings.CutSuffix(line, "\n")
+		if found && whole && strings.Contains(line, " client="+host+" ") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// logsOnly waits for the line that says why a connection was closed.
+func logsOnly(t *testing.T, d *itest.Dev, host, reason string) {
+	t.Helper()
+	var got []string
+	itest.Eventually(t, func() error {
+		if got = logged(d, host); len(got) == 0 {
+			return fmt.Errorf("nothing is logged about %s", host)
+		}
+		return nil
+	})
+	want := fmt.Sprintf("WARN msg=%q part=network listener=PLAINTEXT client=%s reason=%q", "closed a connection for what it sent", host, reason)
+	if !slices.Equal(got, []string{want}) {
+		t.Errorf("logged %q\nwant   %q", got, want)
+	}
+}
+
+// awaitConnections waits until the node counts that many clients.
+func awaitConnections(t *testing.T, metrics string, want float64) {
+	t.Helper()
+	const name = `kafka_server_socket_server_metrics_connection_count{listener="PLAINTEXT"}`
+	itest.Eventually(t, func() error {
+		p, err := scrape(t, metrics)
+		if err != nil {
+			return err
+		}
+		if got := p[name]; got != want { // absent before the first client, which is 0
+			return fmt.Errorf("%s is %v, want %v", name, got, want)
+		}
+		return nil
+	})
 }
 
 // serverProperties writes the configuration of a combined node.
@@ -130,15 +209,45 @@ const (
 	otherID   = "J7s9e8PPTKOO47PxzI39VA"
 )
 
-func wants(t *testing.T, line string, words ...string) {
+// home is where one node lives. Its paths and its port differ from run to run.
+type home struct{ data, file, addr string }
+
+// newHome configures a node with log directories below its data folder, or with
+// the folder itself. more are further settings, one a line.
+func newHome(t *testing.T, more string, dirs ...string) home {
 	t.Helper()
-	for _, w := range words {
-		if !strings.Contains(line, w) {
-			t.Errorf("no %q in %q", w, line)
-		}
+	data := filepath.Join(t.TempDir(), "data")
+	if len(dirs) == 0 {
+		dirs = []string{"."}
 	}
-	if strings.Contains(line, "goroutine ") {
-		t.Errorf("a stack is no answer: %q", line)
+	var all []string
+	for _, dir := range dirs {
+		all = append(all, filepath.Join(data, dir))
+	}
+	file, addr := serverProperties(t, strings.Join(all, ","), more)
+	return home{data, file, addr}
+}
+
+func (h home) format(t *testing.T) {
+	t.Helper()
+	itest.Ottla(t, "", "storage", "format", "-c", h.file, "-t", clusterID)
+}
+
+// named puts names in place of what differs from run to run, and of the two
+// cluster ids. It looks for this home's own address: another port stays.
+func (h home) named(output string) string {
+	return strings.NewReplacer(h.data, "DATA", h.file, "FILE", h.addr, "ADDR", clusterID, "CLUSTER", otherID, "OTHER").Replace(output)
+}
+
+// refuses runs a command that must end with status 1 and print one line, want.
+func (h home) refuses(t *testing.T, want string, args ...string) {
+	t.Helper()
+	p := itest.Start(t, "ottla "+args[0], exec.Command(itest.Bin(t), args...))
+	if code := p.Wait(t); code != 1 {
+		t.Errorf("exit status %d, want 1", code)
+	}
+	if got := h.named(p.Output()); got != want+"\n" {
+		t.Errorf("printed %q\nwant    %q", got, want+"\n")
 	}
 }
 
@@ -146,88 +255,80 @@ func wants(t *testing.T, line string, words ...string) {
 // do.
 func TestStartsThatCannotBeRightAreRefused(t *testing.T) {
 	t.Parallel()
-	format := func(t *testing.T, props, id string) {
+	f := func(name string, spoil func(*testing.T, home), want string, dirs ...string) {
 		t.Helper()
-		itest.Ottla(t, "", "storage", "format", "-c", props, "-t", id)
+		t.Run(name, func(t *testing.T) {
+			h := newHome(t, "", dirs...)
+			spoil(t, h)
+			h.refuses(t, want, "server", h.file)
+		})
 	}
-	t.Run("unformatted folder", func(t *testing.T) {
-		data := filepath.Join(t.TempDir(), "data")
-		props, _ := serverProperties(t, data, "")
-		wants(t, refusedStart(t, props), data, "storage format")
-	})
-	t.Run("folder of another node", func(t *testing.T) {
-		data := filepath.Join(t.TempDir(), "data")
-		props, _ := serverProperties(t, data, "")
-		format(t, props, clusterID)
-		edit(t, filepath.Join(data, "meta.properties"), "node.id=1", "node.id=2")
-		wants(t, refusedStart(t, props), "node.id", "1", "2", data)
-	})
-	t.Run("folders of two clusters", func(t *testing.T) {
-		dir := t.TempDir()
-		one, two := filepath.Join(dir, "one"), filepath.Join(dir, "two")
-		props, _ := serverProperties(t, one+","+two, "")
-		format(t, props, clusterID)
-		edit(t, filepath.Join(two, "meta.properties"), clusterID, otherID)
-		wants(t, refusedStart(t, props), "cluster.id", clusterID, otherID)
-	})
-	t.Run("formatting again with another cluster id", func(t *testing.T) {
-		data := filepath.Join(t.TempDir(), "data")
-		props, _ := serverProperties(t, data, "")
-		format(t, props, clusterID)
-		out, err := itest.Run("", exec.Command(itest.Bin(t), "storage", "format", "-c", props, "-t", otherID, "--ignore-formatted"))
-		if err == nil {
-			t.Errorf("formatted: %s", out)
-		}
-		wants(t, out, clusterID, otherID)
-	})
-	t.Run("port in use", func(t *testing.T) {
-		data := filepath.Join(t.TempDir(), "data")
-		props, addr := serverProperties(t, data, "")
-		format(t, props, clusterID)
-		l, err := net.Listen("tcp", addr)
+	f("unformatted folder", func(*testing.T, home) {},
+		"ottla: DATA is not formatted: there is no meta.properties in it; run `ottla storage format --ignore-formatted` with this node's file, or mount the disk")
+	f("folder of another node", func(t *testing.T, h home) {
+		h.format(t)
+		edit(t, filepath.Join(h.data, "meta.properties"), "node.id=1", "node.id=2")
+	}, "ottla: DATA/meta.properties says node.id 2, but this node's node.id is 1: correct node.id, or log.dirs")
+	f("folders of two clusters", func(t *testing.T, h home) {
+		h.format(t)
+		edit(t, filepath.Join(h.data, "two", "meta.properties"), clusterID, otherID)
+	}, `ottla: DATA/one has cluster.id "CLUSTER" and DATA/two has cluster.id "OTHER": remove the one that is not of this cluster from log.dirs`, "one", "two")
+	f("port in use", func(t *testing.T, h home) {
+		h.format(t)
+		l, err := net.Listen("tcp", h.addr)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
-		wants(t, refusedStart(t, props), addr, "in use")
-	})
-	t.Run("folder in use", func(t *testing.T) {
-		data := filepath.Join(t.TempDir(), "data")
-		props, addr := serverProperties(t, data, "")
-		format(t, props, clusterID)
-		itest.Start(t, "the first", exec.Command(itest.Bin(t), "server", props))
+		t.Cleanup(func() { l.Close() })
+	}, "ottla: listener PLAINTEXT://ADDR: listen tcp ADDR: bind: address already in use")
+	f("folder in use", func(t *testing.T, h home) {
+		first, addr := serverProperties(t, h.data, "")
+		h.format(t)
+		itest.Start(t, "the first", exec.Command(itest.Bin(t), "server", first))
 		itest.AwaitPort(t, addr)
-		second, _ := serverProperties(t, data, "")
-		wants(t, refusedStart(t, second), data, ".lock")
+	}, "ottla: DATA is used by another process, which holds DATA/.lock: stop it first")
+	t.Run("formatting again with another cluster id", func(t *testing.T) {
+		h := newHome(t, "")
+		h.format(t)
+		h.refuses(t, "ottla: Invalid cluster.id in: DATA/meta.properties. Expected OTHER, but read CLUSTER; format with --cluster-id CLUSTER, or empty the directory for a new cluster",
+			"storage", "format", "-c", h.file, "-t", otherID, "--ignore-formatted")
 	})
-	typos := map[string]struct {
-		line  string
-		words []string
-	}{
-		"a number that is none":     {"num.partitions=many", []string{"server.properties", "num.partitions", "many"}},
-		"a value out of bounds":     {"num.partitions=0", []string{"num.partitions", "0"}},
-		"a role that is none":       {"process.roles=brokr", []string{"process.roles", "brokr"}},
-		"an unsupported authorizer": {"authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer", []string{"authorizer.class.name", "--ignore-unsupported"}},
-		"a listener mapped to SSL":  {"listener.security.protocol.map=PLAINTEXT:SSL,CONTROLLER:PLAINTEXT", []string{"listener.security.protocol.map", "SSL"}},
-	}
-	for name, typo := range typos {
+}
+
+// A setting that cannot be right is refused with its file, line and key.
+func TestStartsWithSettingsThatCannotBeRightAreRefused(t *testing.T) {
+	t.Parallel()
+	f := func(name, setting, want string) {
+		t.Helper()
 		t.Run(name, func(t *testing.T) {
-			props, _ := serverProperties(t, filepath.Join(t.TempDir(), "data"), typo.line)
-			out := refusedStart(t, props)
-			wants(t, out, typo.words...)
-			if n := strings.Count(out, "\n"); n > 0 {
-				t.Errorf("%d lines, want one: %s", n+1, out)
-			}
+			h := newHome(t, setting)
+			h.refuses(t, "ottla: FILE:8: "+want, "server", h.file)
 		})
 	}
-	t.Run("an unknown key is a warning that names the nearest", func(t *testing.T) {
-		data := filepath.Join(t.TempDir(), "data")
-		props, addr := serverProperties(t, data, "num.partition=3")
-		format(t, props, clusterID)
-		p := itest.Start(t, "ottla server", exec.Command(itest.Bin(t), "server", props))
-		itest.AwaitPort(t, addr)
-		wants(t, p.Output(), "num.partition", "num.partitions")
-	})
+	f("a number that is none", "num.partitions=many",
+		"num.partitions: Invalid value many for configuration num.partitions: Not a number of type INT (allowed: a number of type INT, at least 1)")
+	f("a value out of bounds", "num.partitions=0",
+		"num.partitions: Invalid value 0 for configuration num.partitions: Value must be at least 1 (allowed: a number of type INT, at least 1)")
+	f("a role that is none", "process.roles=brokr",
+		"process.roles: Invalid value brokr for configuration process.roles: String must be one of: broker, controller (allowed: a list of: broker, controller)")
+	f("an unsupported authorizer", "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+		"authorizer.class.name: this release cannot do that, and the node would be less secure or less durable without it; remove the key, or start with --ignore-unsupported authorizer.class.name")
+	f("a listener mapped to SSL", "listener.security.protocol.map=PLAINTEXT:SSL,CONTROLLER:PLAINTEXT",
+		"listener.security.protocol.map: listener PLAINTEXT wants SSL, which this release does not have (allowed: PLAINTEXT); to serve it unprotected, start with --ignore-unsupported listener.security.protocol.map")
+}
+
+// An unknown key may be of a newer release: the node starts, and its first line
+// names the nearest key.
+func TestStartsWithAnUnknownKeyWarn(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, "num.partition=3")
+	h.format(t)
+	p := itest.Start(t, "ottla server", exec.Command(itest.Bin(t), "server", h.file))
+	itest.AwaitPort(t, h.addr)
+	first, _, _ := strings.Cut(h.named(p.Output()), "\n")
+	if want := "ottla: warning: FILE:8: num.partition: is not a key that this release knows; did you mean num.partitions?"; first != want {
+		t.Errorf("printed %q\nwant    %q", first, want)
+	}
 }
 
 func edit(t *testing.T, file, from, to string) {
