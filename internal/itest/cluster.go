@@ -115,7 +115,14 @@ func (c *Cluster) Active(t testing.TB) *Node {
 // LogBytes are the bytes of all segments of a partition on a node, in order.
 func (n *Node) LogBytes(t testing.TB, topic string, partition int) []byte {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(n.Data, fmt.Sprintf("%s-%d", topic, partition), "*.log"))
+	return LogBytes(t, n.Data, topic, partition)
+}
+
+// LogBytes are the bytes of all segments of a partition in a log directory, in
+// order.
+func LogBytes(t testing.TB, folder, topic string, partition int) []byte {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, fmt.Sprintf("%s-%d", topic, partition), "*.log"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -38,7 +39,7 @@ type load struct {
 	done   chan struct{}
 
 	mu    sync.Mutex
-	acked []string
+	acked []*kgo.Record
 	total atomic.Int64
 }
 
@@ -74,7 +75,7 @@ func (l *load) run() {
 		l.cl.Produce(context.Background(), kgo.StringRecord(fmt.Sprintf("%s %08d", l.prefix, i)), func(r *kgo.Record, err error) {
 			if err == nil {
 				l.mu.Lock()
-				l.acked = append(l.acked, string(r.Value))
+				l.acked = append(l.acked, r)
 				l.mu.Unlock()
 				l.total.Add(1)
 			}
@@ -92,9 +93,19 @@ func (l *load) stop(t *testing.T) []string {
 		t.Errorf("%s: %v", l.prefix, err)
 	}
 	l.cl.Close()
+	var acked []string
+	for _, r := range l.ackedSoFar() {
+		acked = append(acked, string(r.Value))
+	}
+	return acked
+}
+
+// ackedSoFar are the records whose acknowledgement the load has handled, those
+// of a partition in the order of their offsets unless it lost some.
+func (l *load) ackedSoFar() []*kgo.Record {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.acked
+	return slices.Clone(l.acked)
 }
 
 // progress waits until n more records are acknowledged.

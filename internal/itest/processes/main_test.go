@@ -35,21 +35,35 @@ func client(t testing.TB, addr string, opts ...kgo.Opt) *kgo.Client {
 	return cl
 }
 
-// create makes a topic with as many replicas as are usual there.
-func create(t testing.TB, addr, topic string, partitions int32, configs map[string]string) {
+// create makes a topic with as many replicas as are usual there, and gives its id.
+func create(t testing.TB, addr, topic string, partitions int32, configs map[string]string) kadm.TopicID {
 	t.Helper()
 	values := map[string]*string{}
 	for k, v := range configs {
 		values[k] = &v
 	}
-	if _, err := kadm.NewClient(client(t, addr)).CreateTopic(patience(t), partitions, -1, values, topic); err != nil {
+	made, err := kadm.NewClient(client(t, addr)).CreateTopic(patience(t), partitions, -1, values, topic)
+	if err != nil {
 		t.Fatalf("create %s: %v", topic, err)
 	}
+	return made.ID
 }
 
 // readAll reads a topic from its beginning to the ends that stand when it is
 // called, and gives the values of each partition in order.
 func readAll(t testing.TB, addr, topic string) map[int32][]string {
+	t.Helper()
+	read := map[int32][]string{}
+	for partition, records := range readRecords(t, addr, topic) {
+		for _, r := range records {
+			read[partition] = append(read[partition], string(r.Value))
+		}
+	}
+	return read
+}
+
+// readRecords is readAll with all that belongs to a record.
+func readRecords(t testing.TB, addr, topic string) map[int32][]*kgo.Record {
 	t.Helper()
 	ctx := patience(t)
 	ends, err := kadm.NewClient(client(t, addr)).ListEndOffsets(ctx, topic)
@@ -65,7 +79,7 @@ func readAll(t testing.TB, addr, topic string) map[int32][]string {
 			left++
 		}
 	})
-	read := map[int32][]string{}
+	read := map[int32][]*kgo.Record{}
 	cl := client(t, addr, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	for left > 0 {
 		fetches := cl.PollFetches(ctx)
@@ -73,7 +87,7 @@ func readAll(t testing.TB, addr, topic string) map[int32][]string {
 			t.Fatalf("read %s: %v", topic, err)
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
-			read[r.Partition] = append(read[r.Partition], string(r.Value))
+			read[r.Partition] = append(read[r.Partition], r)
 			if end, _ := ends.Lookup(topic, r.Partition); r.Offset == end.Offset-1 {
 				left--
 			}
