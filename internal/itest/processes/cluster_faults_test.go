@@ -59,8 +59,11 @@ func TestThirtyKillsInAClusterLoseAndDoubleNothing(t *testing.T) {
 			victim = c.Active(t)
 		}
 		takeOver := round%5 == 4
-		if takeOver {
-			allInSync(t, c.Addrs(), "t") // else it may be the only one that can lead
+		if takeOver { // else it may be the only one that can lead
+			for _, n := range c.Nodes {
+				n.AwaitReady(t)
+			}
+			allInSync(t, c.Addrs(), "t")
 		}
 		victim.Kill()
 		if takeOver {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/itest"
@@ -32,22 +34,32 @@ func createReplicated(t *testing.T, addr, topic string, partitions int32) {
 	allInSync(t, addr, topic)
 }
 
-// allInSync waits until every partition has its three replicas in sync.
-func allInSync(t *testing.T, addr, topic string) {
+// allInSync waits until each of some nodes sees the three replicas of every
+// partition in sync. One that others may take for dead has to be among them: all
+// but itself may show it in sync as it was before its last start.
+func allInSync(t *testing.T, addrs, topic string) {
 	t.Helper()
-	cl := kadm.NewClient(client(t, addr))
-	itest.Eventually(t, func() error {
-		topics, err := cl.ListTopics(patience(t), topic)
-		if err != nil {
-			return err
-		}
-		for _, p := range topics[topic].Partitions {
-			if len(p.ISR) < 3 {
-				return fmt.Errorf("partition %d: leader %d, in sync are %v of %v", p.Partition, p.Leader, p.ISR, p.Replicas)
+	for _, seed := range client(t, addrs).SeedBrokers() {
+		itest.Eventually(t, func() error {
+			want := kmsg.NewPtrMetadataRequest()
+			want.Topics = []kmsg.MetadataRequestTopic{{Topic: &topic}}
+			got, err := seed.RetriableRequest(patience(t), want)
+			if err != nil {
+				return err
 			}
+			return inSync(got.(*kmsg.MetadataResponse).Topics[0])
+		})
+	}
+}
+
+// inSync says what three replicas of a topic miss.
+func inSync(topic kmsg.MetadataResponseTopic) error {
+	for _, p := range topic.Partitions {
+		if len(p.ISR) < 3 {
+			return fmt.Errorf("partition %d: leader %d, in sync are %v of %v", p.Partition, p.Leader, p.ISR, p.Replicas)
 		}
-		return topics[topic].Err
-	})
+	}
+	return kerr.ErrorForCode(topic.ErrorCode)
 }
 
 // equalReplicas checks that all replicas hold the same bytes, and that these are
