@@ -41,6 +41,7 @@ type scope struct {
 	pastIDs  map[string]uint16
 	memo     map[uint64]*outcomeOf
 	beyond   int
+	seen     map[string]bool // projected states, if they are wanted
 }
 
 // past is what has been seen on the way: who led which epoch, and what was
@@ -178,6 +179,9 @@ func (s *scope) network(from *part, sent []envelope) []uint16 {
 }
 
 func (s *scope) Next(state []byte, emit func(uint32, []byte)) error {
+	if s.seen != nil {
+		s.seen[s.project(state)] = true
+	}
 	w := s.open(state)
 	for _, m := range w.messages {
 		if err := w.take(int(s.messages[m].to)-1, actDeliver, uint32(m), emit); err != nil {

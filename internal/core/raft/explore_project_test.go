@@ -1,0 +1,97 @@
+package raft
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/explore"
+)
+
+var (
+	projectFlag = flag.String("project", "", "write the projected states of the scope -scope to this file")
+	scopeFlag   = flag.String("scope", "election", "the scope of -project")
+)
+
+// project is what an independent description of the protocol has of a state too,
+// nodes in order with "|" between them: epoch, role, vote, leader, the epoch of
+// each batch of the log, and how many batches the node knows as committed. A
+// leader and one that was it show no vote: they cannot vote in that epoch.
+func (s *scope) project(state []byte) string {
+	w := s.open(state)
+	var out strings.Builder
+	for i, id := range w.parts[:s.voters] {
+		p := s.parts[id]
+		if i > 0 {
+			out.WriteByte('|')
+		}
+		role, e := p.core.role.name(), p.core.election
+		voted := max(e.Voted.Node, 0)
+		if role == RoleLeader || role == RoleResigned {
+			voted = 0
+		}
+		fmt.Fprintf(&out, "%d %s %d %d %s %s", e.Epoch, role, voted, max(e.Leader, 0), epochsOf(p.written), committedBatches(p))
+	}
+	return out.String()
+}
+
+func epochsOf(log []stored) string {
+	if len(log) == 0 {
+		return "-"
+	}
+	var out strings.Builder
+	for _, b := range log {
+		fmt.Fprintf(&out, "%d", b.epoch)
+	}
+	return out.String()
+}
+
+func committedBatches(p *part) string {
+	n := 0
+	for _, b := range p.written {
+		if b.end <= max(p.core.hw, kafka.Offset(0)) {
+			n++
+		}
+	}
+	if n == 0 {
+		return "-"
+	}
+	return fmt.Sprint(n)
+}
+
+// A scope can be compared with other descriptions of the protocol: with -project
+// its projected states go into a file, one a line, sorted. Whoever has another
+// description of the same scope must have the same lines.
+func TestExploreProjected(t *testing.T) {
+	small, large := scopes()
+	all := append(small, large...)
+	i := slices.IndexFunc(all, func(s scope) bool { return s.name == *scopeFlag })
+	if i < 0 {
+		t.Fatalf("no scope %q", *scopeFlag)
+	}
+	s, limits := newScope(all[i]), explore.Limits{}
+	if *projectFlag == "" {
+		limits.States = 20_000
+	}
+	s.seen = map[string]bool{}
+	found := explore.All(s, limits)
+	if found.Broken != nil {
+		t.Fatal(found.Broken)
+	}
+	var lines []string
+	for line := range s.seen {
+		lines = append(lines, line)
+	}
+	slices.Sort(lines)
+	t.Logf("%s: %v; %d projected states", s.name, found, len(lines))
+	if *projectFlag == "" {
+		return
+	}
+	if err := os.WriteFile(*projectFlag, []byte(strings.Join(lines, "\n")+"\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
