@@ -19,11 +19,12 @@ type controllerRole struct {
 	*env
 	node      *ctrlnode.Node
 	registrar *ctrlnode.Registrar
+	handOver  func() // leadership, to another controller
 	stops     stops
 }
 
 func newControllerRole(e *env, clusterID string, m *metadata) *controllerRole {
-	return &controllerRole{env: e, node: ctrlnode.New(ctrlnode.Config{
+	return &controllerRole{env: e, handOver: m.handOver, node: ctrlnode.New(ctrlnode.Config{
 		Self:            e.self.ID,
 		Settings:        controllerSettings(e, clusterID, m),
 		Quorum:          m.quorum,
@@ -91,7 +92,12 @@ func (c *controllerRole) serve(l *listeners, table *api.Table, connections int) 
 	})
 }
 
-func (c *controllerRole) close() { c.stops.run() }
+// close hands over before it closes the listeners: the next leader needs the vote
+// of this one, and what was asked of it before is answered meanwhile.
+func (c *controllerRole) close() {
+	c.handOver()
+	c.stops.run()
+}
 
 func randomSeed() uint64 {
 	var b [8]byte

@@ -26,6 +26,8 @@ type metadata struct {
 	bootstrap []controller.Versioned // what the first leader of a new cluster writes
 	view      *metaview.View
 	audience  audience
+	// handedOver tells that a stop has waited for a successor already.
+	handedOver bool
 }
 
 // joinQuorum joins the quorum. The view begins to follow it when all who want to
@@ -102,9 +104,25 @@ func (m *metadata) close() (writing <-chan struct{}) {
 	}
 }
 
+// handOver gives a leader time to hand over, while its peers can still reach it.
+func (m *metadata) handOver() {
+	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
+	defer cancel()
+	m.quorum.HandOver(ctx)
+	m.handedOver = true
+}
+
+// patience is how long a stop still waits for a successor.
+func (m *metadata) patience() time.Duration {
+	if m.handedOver {
+		return 0
+	}
+	return m.company.handover()
+}
+
 // leave leaves the quorum and waits until nothing is being written.
 func (m *metadata) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), m.company.handover())
+	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
 	defer cancel()
 	if err := m.quorum.Stop(ctx); err != nil {
 		m.log.Warn("quorum did not stop in good order", "err", err)

@@ -5,9 +5,18 @@ import (
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
-// checkLeaderOnly is what requests to a leader have in common. A higher epoch
-// does not move us: only its leader or a vote does.
+// checkLeaderOnly is what requests to a leader have in common that would change
+// something: one that is about to hand over takes no more of them.
 func checkLeaderOnly(c *Core, epoch kafka.Epoch) kerr.Code {
+	if code := checkLeads(c, epoch); code != kerr.None || c.closing == nil || c.quorum.alone() {
+		return code
+	}
+	return kerr.BrokerNotAvailable
+}
+
+// checkLeads refuses who does not ask the leader of an epoch. A higher epoch
+// does not move us: only its leader or a vote does.
+func checkLeads(c *Core, epoch kafka.Epoch) kerr.Code {
 	switch {
 	case epoch < c.election.Epoch:
 		return kerr.FencedLeaderEpoch
@@ -15,8 +24,6 @@ func checkLeaderOnly(c *Core, epoch kafka.Epoch) kerr.Code {
 		return kerr.UnknownLeaderEpoch
 	case !c.leads():
 		return kerr.NotLeaderOrFollower
-	case c.closing != nil && !c.quorum.alone():
-		return kerr.BrokerNotAvailable
 	}
 	return kerr.None
 }
@@ -29,7 +36,7 @@ func serveFetch(c *Core, call Call, r FetchRequest, again bool) {
 		code = kerr.InvalidRequest
 	}
 	if code == kerr.None {
-		code = checkLeaderOnly(c, r.Epoch)
+		code = checkLeads(c, r.Epoch)
 	}
 	if code == kerr.None && r.Replica.Node == c.cfg.Self.Node && r.Replica.Node >= 0 {
 		code = kerr.UnknownServerError // we do not fetch from ourselves
@@ -102,7 +109,7 @@ func (l *leader) serveRecords(c *Core, call Call, r FetchRequest, a FetchAnswer,
 // high watermark.
 func serveSnapshot(c *Core, r SnapshotRequest) SnapshotAnswer {
 	a := SnapshotAnswer{ID: r.ID, Position: r.Position}
-	a.Err = checkLeaderOnly(c, r.Epoch)
+	a.Err = checkLeads(c, r.Epoch)
 	if a.Err == kerr.None {
 		s, have := c.log.snapshot(r.ID)
 		switch {

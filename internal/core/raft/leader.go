@@ -25,6 +25,9 @@ type leader struct {
 	// voters, which stand in the log.
 	told   Voters
 	change *change // nil when none is under way
+	// leaveBy is when a leader that was asked to stop resigns at the latest; 0
+	// while it was not asked.
+	leaveBy kafka.Instant
 }
 
 // becomeLeader starts the epoch that a candidate has won with a control batch
@@ -92,7 +95,7 @@ func (l *leader) write(c *Core, a Append) {
 func propose(c *Core, p Propose) {
 	l, leads := c.role.(*leader)
 	switch {
-	case !leads || p.Epoch != c.election.Epoch || p.Count <= 0:
+	case !leads || p.Epoch != c.election.Epoch || p.Count <= 0, c.closing != nil && !c.quorum.alone():
 		c.out.Refused = append(c.out.Refused, Refused{p.Ticket, kerr.NotLeaderOrFollower})
 	default:
 		l.write(c, Append{Base: c.log.end, End: c.log.end + kafka.Offset(p.Count), Ticket: p.Ticket})
@@ -106,7 +109,7 @@ func (l *leader) turn(c *Core) {
 	if !l.settleChange(c) {
 		return
 	}
-	if l.quorum.expired(c) || l.diskStalls(c) || c.closing != nil && !c.quorum.alone() {
+	if l.quorum.expired(c) || l.diskStalls(c) || l.handsOver(c) {
 		c.resign()
 		return
 	}
@@ -115,6 +118,20 @@ func (l *leader) turn(c *Core) {
 		l.callVoters(c)
 	}
 	l.parked.expire(c)
+}
+
+// handsOver tells that a leader which was asked to stop may resign now. It takes
+// nothing more, and first lets a majority come to the end of its log, at most for
+// F/4: its successor then has it all, is granted every vote at once, and what
+// clients have written is answered.
+func (l *leader) handsOver(c *Core) bool {
+	if c.closing == nil || c.quorum.alone() {
+		return false
+	}
+	if l.leaveBy == 0 {
+		l.leaveBy = c.now.Add(c.cfg.Timing.Fetch / 4)
+	}
+	return l.hw >= c.log.end || c.now >= l.leaveBy
 }
 
 // diskStalls tells that a write has been under way for longer than F/2. The
@@ -146,6 +163,9 @@ func (l *leader) next(c *Core) kafka.Instant {
 	}
 	if c.quorum.alone() {
 		return at
+	}
+	if l.leaveBy != 0 {
+		at = min(at, l.leaveBy)
 	}
 	if c.pace.syncing != 0 {
 		at = min(at, c.pace.since.Add(c.cfg.Timing.Fetch/2)+1)

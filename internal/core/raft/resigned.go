@@ -14,7 +14,10 @@ type resigned struct {
 	self      kafka.NodeID
 	silent    []kafka.NodeID     // voters that have not acknowledged
 	preferred []kafka.ReplicaKey // most caught-up first
-	expires   kafka.Instant
+	// heirAt is when the first of them is told at the latest: it stands at once,
+	// and who has not been told before it asks refuses it.
+	heirAt  kafka.Instant
+	expires kafka.Instant
 }
 
 // newResigned begins to tell the voters. A restarted leader knows no preferred
@@ -38,6 +41,9 @@ func (r *resigned) turn(c *Core) {
 		return
 	}
 	for _, id := range r.silent {
+		if c.now < r.heldBack(c, id) {
+			continue
+		}
 		at, reachable := addressOf(c, c.quorum.voters().endpoints(id))
 		if reachable && c.calls.ready(id, c.now) {
 			sendRequest(c, id, at, c.cfg.Timing.Request, EndRequest{
@@ -54,10 +60,27 @@ func (r *resigned) next(c *Core) kafka.Instant {
 	}
 	for _, id := range r.silent {
 		if len(c.quorum.voters().endpoints(id)) > 0 {
-			at = min(at, c.calls.readyAt(id))
+			at = min(at, max(c.calls.readyAt(id), r.heldBack(c, id)))
 		}
 	}
 	return at
+}
+
+// heldBack is when a voter may be told: the first successor when so many others
+// know that it will have a majority, or when they have had their time.
+func (r *resigned) heldBack(c *Core, id kafka.NodeID) kafka.Instant {
+	if len(r.preferred) == 0 || r.preferred[0].Node != id {
+		return 0
+	}
+	voters := c.quorum.voters()
+	granting := 1 + len(r.preferred) - len(r.silent) // the successor, and who knows
+	if voters.Contains(c.cfg.Self) {
+		granting++
+	}
+	if granting >= voters.Majority() {
+		return 0
+	}
+	return r.heirAt
 }
 
 // acknowledged notes that a voter knows.

@@ -76,7 +76,9 @@ func (c *Core) becomeCandidate() {
 // the epoch, and keeps doing so (B1).
 func (c *Core) resign() {
 	l := c.role.(*leader)
-	c.enter(newResigned(c, l.successors(c), electionTimer(c)))
+	r := newResigned(c, l.successors(c), electionTimer(c))
+	r.heirAt = c.now.Add(c.pace.step(c.cfg.Timing.Election))
+	c.enter(r)
 }
 
 // inherited is the election timer of a node that meets a higher epoch without
@@ -98,11 +100,7 @@ func inherited(c *Core) kafka.Instant {
 	return electionTimer(c)
 }
 
-// shutdown begins to leave in good order: a leader hands over, others finish
-// what they are at and start no election any more.
-func shutdown(c *Core, ev Shutdown) {
-	c.closing = &ev
-	if _, leads := c.role.(*leader); leads && !c.quorum.alone() {
-		c.resign()
-	}
-}
+// shutdown begins to leave in good order: a leader hands over, see
+// leader.handsOver, others finish what they are at and start no election any
+// more.
+func shutdown(c *Core, ev Shutdown) { c.closing = &ev }

@@ -27,6 +27,7 @@ type loop struct {
 	watchers   []watchLeader
 
 	started bool
+	handed  bool  // whoever waits for the end of the hand-over was told
 	fault   error // the fatal one; from then on the node only refuses
 }
 
@@ -59,8 +60,17 @@ func (l *loop) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		l.tellHandedOver()
 		l.clean.turn(l)
 		timer.Reset(l.untilDeadline())
+	}
+}
+
+// tellHandedOver tells once that a node which was asked to leave is free to go.
+func (l *loop) tellHandedOver() {
+	if !l.handed && (l.fault != nil || l.core.Finished()) {
+		l.handed = true
+		close(l.n.handed)
 	}
 }
 

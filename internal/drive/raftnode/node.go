@@ -41,6 +41,7 @@ type Node struct {
 
 	askOnce, endOnce sync.Once
 	stopAsk          chan struct{}
+	handed           chan struct{}   // closed when nobody needs this node as a leader any more
 	life             context.Context // ends with the node
 	die              context.CancelFunc
 	done             chan struct{} // closed when the loop has ended
@@ -70,7 +71,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, clock: clock{time.Now()}, folder: folder{cfg.FS, cfg.Dir}, wire: translator{cfg.ClusterID, cfg.Listener, cfg.Log},
-		log: dir.log, inbox: make(chan item, inboxSize), stopAsk: make(chan struct{}), done: make(chan struct{}),
+		log: dir.log, inbox: make(chan item, inboxSize), stopAsk: make(chan struct{}), handed: make(chan struct{}), done: make(chan struct{}),
 	}
 	n.life, n.die = context.WithCancel(context.Background())
 	n.writer, n.listeners = newWriter(n), newListeners(n)
@@ -111,6 +112,19 @@ func (n *Node) Resign(epoch kafka.Epoch) { _ = n.put(event{raft.Resign{Epoch: ep
 type event struct{ ev raft.Event }
 
 func (e event) run(l *loop) { l.step(e.ev) }
+
+// HandOver is the first half of a Stop: a leader takes no more proposals, resigns,
+// and goes on answering its peers, who need it to elect another. It returns when
+// another leads, or ctx ends; for who does not lead that is soon. What serves the
+// requests of peers is best closed between HandOver and Stop.
+func (n *Node) HandOver(ctx context.Context) {
+	_ = n.put(event{raft.Shutdown{Until: kafka.Never}})
+	select {
+	case <-n.handed:
+	case <-n.done:
+	case <-ctx.Done():
+	}
+}
 
 // Stop leaves the quorum in good order: a leader hands over and stays until
 // another leads, or ctx ends. Then everything is synced and closed.

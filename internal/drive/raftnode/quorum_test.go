@@ -44,6 +44,40 @@ func TestThreeVotersElectReplicateAndFailOver(t *testing.T) {
 	})
 }
 
+// What was proposed before a leader hands over is committed, what comes later is
+// refused, and the leader votes: the other two are elected at once, not after a
+// fetch timeout of 2 s.
+func TestALeaderHandsOverWhileItStillAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2, 3)
+		q.start(1, 2, 3)
+		defer q.stopAll()
+		lead := q.leader()
+		epoch, id := lead.View().Epoch, lead.View().Leader
+		end := mustAppend(t, lead, record(t, 1))
+		q.ears[id].awaitEnd(t, end)
+		began := time.Now()
+		lead.HandOver(t.Context())
+		if took := time.Since(began); took > 500*time.Millisecond {
+			t.Errorf("it took %s of the bubble's time", took)
+		}
+		if _, err := lead.Append(epoch, [][]byte{record(t, 2)}); err != ErrNotLeader {
+			t.Errorf("an append afterwards: %v", err)
+		}
+		next := q.leader()
+		if v := next.View(); v.Epoch != epoch+1 || v.Leader == id {
+			t.Errorf("leader %d of epoch %d after %d of epoch %d", v.Leader, v.Epoch, id, epoch)
+		}
+		end = mustAppend(t, next, record(t, 3))
+		for id, e := range q.ears {
+			e.awaitEnd(t, end)
+			if got := len(e.heard()); got != 2 {
+				t.Errorf("node %d heard %d records, want the one from before and the one from after", id, got)
+			}
+		}
+	})
+}
+
 // a follower that was cut off comes back quietly.
 func TestAVoterThatWasCutOffComesBackInTheSameEpoch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
