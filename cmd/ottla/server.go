@@ -97,6 +97,7 @@ func (f *runFlags) server(cmd *cobra.Command, file string) error {
 		return err
 	}
 	printWarnings(cmd.ErrOrStderr(), warnings)
+	tendHeap()
 	return runNode(cmd.Context(), node.Options{Config: c, FS: disk, Log: log, Version: buildVersion(), Ready: func(a node.Addresses) {
 		// Kits that start brokers wait for these two lines of Kafka's log.
 		log.Info("Transitioning from RECOVERY to RUNNING", "node.id", c.Node().ID)
