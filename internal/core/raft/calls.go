@@ -190,7 +190,7 @@ func bootstraps(c *Core) []bootstrapAddress {
 // gives every address a turn, so that one that is dead or does not know the
 // leader costs one back-off (KAFKA-20514).
 func fetchFromBootstrap(c *Core) {
-	all := bootstraps(c)
+	all := askable(c)
 	if len(all) == 0 {
 		return
 	}
@@ -210,8 +210,11 @@ func fetchFromBootstrap(c *Core) {
 // nextBootstrap is when an address of the ring will be ready.
 func nextBootstrap(c *Core) kafka.Instant {
 	at := kafka.Never
-	for _, b := range bootstraps(c) {
+	for _, b := range askable(c) {
 		at = min(at, c.calls.readyAt(b.id))
+	}
+	if c.silence.holds(c.now) {
+		at = min(at, c.silence.until)
 	}
 	return at
 }

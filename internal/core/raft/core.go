@@ -88,6 +88,7 @@ type Core struct {
 	lost    lostVotes
 	mourned kafka.Epoch // the last one whose leader was proven dead
 	longer  longerLog
+	silence silence
 	closing *Shutdown
 	// installing is the write that puts a downloaded snapshot in the place of
 	// the log, or 0. Until it is reported nothing is fetched, and this node

@@ -131,7 +131,7 @@ func (k *canon) value(v reflect.Value) {
 // core writes what decides what a core will do.
 func (k *canon) core(c *Core) {
 	k.now, k.asked = c.now, c.log.asked
-	for _, v := range []any{&c.election, &c.role, &c.log, &c.hw, &c.pace, &c.lost, &c.mourned, &c.longer, &c.closing, &c.installing, &c.dead} {
+	for _, v := range []any{&c.election, &c.role, &c.log, &c.hw, &c.pace, &c.lost, &c.mourned, &c.longer, &c.silence, &c.closing, &c.installing, &c.dead} {
 		k.value(reflect.ValueOf(v).Elem())
 	}
 	k.int(int64(c.calls.ring))

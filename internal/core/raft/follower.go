@@ -56,8 +56,7 @@ func (f *follower) turn(c *Core) {
 			return
 		}
 		if !c.quorum.electable(c.hw) {
-			// Every address gets its turn again (KAFKA-20514).
-			c.becomeUnattached(c.election.Epoch, f.id, kafka.Never)
+			f.giveUp(c)
 			return
 		}
 	}

@@ -74,6 +74,9 @@ func answered(c *Core, call Call, body Body) {
 	hint.Endpoints = endpointsOr(c, hint.Endpoints, hint.Leader)
 	role := c.role
 	switch {
+	case code != kerr.None && c.silence.names(hint, c.now):
+		pause(c, from)
+		return
 	case hint.Epoch < c.election.Epoch || code == kerr.UnknownLeaderEpoch:
 		pause(c, from)
 		return

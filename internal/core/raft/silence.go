@@ -1,0 +1,47 @@
+package raft
+
+import "github.com/ottla/ottla/internal/base/kafka"
+
+// silence is what an observer remembers of a leader that it gave up because it
+// had not answered for the fetch timeout: a process that hangs keeps its
+// connections and says nothing. Voters that have not elected another yet still
+// name it. To believe them would be to wait for it a second time, while those it
+// asks know the next leader after a fraction of that.
+type silence struct {
+	leader kafka.NodeID
+	epoch  kafka.Epoch
+	at     Endpoints     // of the leader: not to be asked meanwhile
+	until  kafka.Instant // afterwards every address gets its turn again (KAFKA-20514)
+}
+
+func (s silence) holds(now kafka.Instant) bool { return now < s.until }
+
+// names tells whether an answer tells of nobody but the silent leader.
+func (s silence) names(h Hint, now kafka.Instant) bool {
+	return s.holds(now) && h.Leader == s.leader && h.Epoch == s.epoch
+}
+
+// giveUp leaves a leader that does not answer, for who cannot stand against it.
+func (f *follower) giveUp(c *Core) {
+	c.silence = silence{leader: f.id, epoch: c.election.Epoch, at: f.at, until: c.now.Add(c.cfg.Timing.Fetch)}
+	c.becomeUnattached(c.election.Epoch, f.id, kafka.Never)
+}
+
+// askable are the places to ask for the leader now: all but the silent one, unless
+// there is no other.
+func askable(c *Core) []bootstrapAddress {
+	all := bootstraps(c)
+	if !c.silence.holds(c.now) {
+		return all
+	}
+	others := make([]bootstrapAddress, 0, len(all))
+	for _, b := range all {
+		if !c.silence.at.reach(b.at) {
+			others = append(others, b)
+		}
+	}
+	if len(others) == 0 {
+		return all
+	}
+	return others
+}
