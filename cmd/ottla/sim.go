@@ -88,9 +88,9 @@ func (f *simFlags) player(story io.Writer) (func(seed uint64) sim.Result, error)
 // printResult is one run as a paragraph: the plan, what came of it, and what
 // broke.
 func printResult(out io.Writer, r sim.Result, took time.Duration) error {
-	_, err := fmt.Fprintf(out, "%v\n  ottla %s, hash %s\n  %v simulated in %v: %d events, %d checks, %d epochs with a leader, %d proposals acknowledged\n  faults: %v\n",
+	_, err := fmt.Fprintf(out, "%v\n  ottla %s, hash %s\n  %v simulated in %v: %d events, %d epochs with a leader, %d proposals acknowledged\n  faults: %v\n  rules: %v\n",
 		r.Plan, buildVersion(), r.Hash, r.Simulated.Round(time.Millisecond), took.Round(time.Millisecond),
-		r.Events, r.Checks, r.Epochs, r.Acked, r.Faults)
+		r.Events, r.Epochs, r.Acked, r.Faults, r.Checks)
 	if err == nil && r.Failure != nil {
 		_, err = fmt.Fprintf(out, "  BROKEN: %v\n", r.Failure)
 	}

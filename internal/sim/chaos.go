@@ -9,29 +9,70 @@ import (
 
 // troubles are the faults that come by themselves, from time to time; the
 // others hit messages and writes on their way.
-var troubles = []Fault{Clogged, Cut, CutOneWay, Reset, Crashed, CrashedAll, Paused, AskedToEnd}
+var troubles = []Fault{
+	Clogged, Cut, CutOneWay, Unheard, Reset, Replayed, Crashed, CrashedAll, Paused, Slow, DiskLost, Reformatted, Jumped, AskedToEnd,
+}
 
-// bring lets trouble come upon a node.
-func (w *World) bring(kind Fault, n *node) {
-	w.faults[kind]++
+// bring lets trouble come upon a node; it is counted if there was any.
+func (w *World) bring(kind Fault, n *node) { w.count(kind, w.brought(kind, n)) }
+
+func (w *World) brought(kind Fault, n *node) bool {
 	switch kind {
 	case Clogged:
 		w.clog(n, w.anyNode())
 	case Cut, CutOneWay:
 		w.cutOff(n, kind == Cut)
+	case Unheard:
+		return w.unhear(n, w.anyNode())
 	case Reset:
-		w.reset()
+		return w.reset()
+	case Replayed:
+		return w.replay()
 	case Crashed:
-		n.crash("by kill")
+		return n.up && w.kill(w.writing(n))
 	case CrashedAll:
 		w.crashAll()
 	case Paused:
-		until := w.now.Add(w.upTo(6 * time.Second))
-		n.until = max(n.until, min(until, kafka.Instant(w.plan.Chaos))) // goes on when it is healed
-		w.note("-- %d is paused until %v", n.id, time.Duration(n.until))
+		w.pause(n)
+	case Slow:
+		n.slow = w.now.Add(w.upTo(5 * time.Second))
+		w.note("-- %d is slow until %v", n.id, time.Duration(n.slow))
+	case DiskLost:
+		return w.loseDisk(n)
+	case Reformatted:
+		return w.reformat(n)
+	case Jumped:
+		return w.jumpOf(n)
 	case AskedToEnd:
 		w.askToEnd(n)
 	}
+	return true
+}
+
+func (w *World) kill(n *node) bool {
+	n.crash("by kill")
+	return true
+}
+
+// writing is a node that has a write under way, nine times of ten if there is
+// one: a crash then is worth ten others.
+func (w *World) writing(n *node) *node {
+	if w.stage != nil || n.writer.busy || w.rng.IntN(10) == 0 {
+		return n
+	}
+	for _, i := range w.rng.Perm(len(w.nodes)) {
+		if m := w.nodes[i]; m.up && m.writer.busy {
+			return m
+		}
+	}
+	return n
+}
+
+// pause lets a process stand still, at most until it is healed.
+func (w *World) pause(n *node) {
+	until := w.now.Add(w.upTo(w.plan.Still))
+	n.until = max(n.until, min(until, kafka.Instant(w.plan.Chaos)))
+	w.note("-- %d is paused until %v", n.id, time.Duration(n.until))
 }
 
 func (w *World) clog(from, to *node) {
@@ -39,13 +80,29 @@ func (w *World) clog(from, to *node) {
 	w.note("-- the link %d -> %d is clogged", from.id, to.id)
 }
 
-func (w *World) reset() {
+// unhear lets requests from one node to another pass, and their answers not.
+func (w *World) unhear(asker, server *node) bool {
+	w.link(server, asker).unheard = w.now.Add(w.upTo(5 * time.Second))
+	w.note("-- %d does not hear what %d answers", asker.id, server.id)
+	return false // each lost answer counts
+}
+
+// reset breaks a connection, if there is one in the middle of a message.
+func (w *World) reset() bool {
 	w.forgetClosed()
-	if len(w.conns) > 0 {
-		c := w.conns[w.rng.IntN(len(w.conns))]
-		w.note("-- the connection %d -> %d breaks", c.asker.id, c.server.id)
-		w.close(c)
+	var busy []*conn
+	for _, c := range w.conns {
+		if c.flying > 0 {
+			busy = append(busy, c)
+		}
 	}
+	if len(busy) == 0 {
+		return false
+	}
+	c := busy[w.rng.IntN(len(busy))]
+	w.note("-- the connection %d -> %d breaks", c.asker.id, c.server.id)
+	w.close(c)
+	return true
 }
 
 func (w *World) crashAll() {
@@ -192,7 +249,13 @@ func (w *World) snapshot(n *node) {
 	set, level := n.core.Shape(id.EndOffset)
 	w.shapes[id] = shape{set, level}
 	made := raft.Snapshot{ID: id, Size: snapshotSize}
-	n.disk.snapshots = append(n.disk.snapshots, made)
+	place := func() { n.disk.snapshots = append(n.disk.snapshots, made) }
+	if n.crashesAt(MakeSnapshot, before, 10) || n.crashesDuring(MakeSnapshot, 10, place) {
+		return
+	}
+	if place(); n.crashesAt(MakeSnapshot, after, 10) {
+		return
+	}
 	n.step(raft.SnapshotCreated{Snapshot: made})
 	if n.up && w.rng.IntN(2) == 0 {
 		n.put(job{clean: &id})

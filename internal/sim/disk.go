@@ -21,6 +21,8 @@ type disk struct {
 	ops     []op
 
 	snapshots []raft.Snapshot // durable, ascending
+
+	readOnly bool // since a write found it so; until the next start
 }
 
 // op is a change of the log: a batch, or a cut.

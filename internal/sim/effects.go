@@ -12,7 +12,7 @@ import (
 func (n *node) carryOut(e raft.Effects, brought batches) {
 	w := n.w
 	if e.Fault != nil {
-		w.fail("R8", "node %d: %v", n.id, e.Fault)
+		w.fail(R8, "node %d: %v", n.id, e.Fault)
 		return
 	}
 	if e.Election != nil && !n.saveElection(*e.Election) {
@@ -28,19 +28,27 @@ func (n *node) carryOut(e raft.Effects, brought batches) {
 		w.work.refused(w, n, r)
 	}
 	w.check.committed(n, e.Commit)
-	n.deadline = n.global(e.Deadline)
+	n.wake(e.Deadline)
 	n.arm()
 }
 
 // saveElection writes quorum-state; the process stands still until it is
 // durable. false when it crashed before or after.
 func (n *node) saveElection(e raft.Election) bool {
-	if n.crashesAtDisk("before it saves its vote or epoch", 5) {
+	if n.crashesAt(SaveElection, before, 5) {
 		return false
 	}
-	n.disk.election, n.disk.noFile = e, false
+	if kind, fails := n.writeFails(); fails { // it cannot go on, and is started again
+		n.crash("for it cannot save its election state: " + kind.String())
+		return false
+	}
+	save := func() { n.disk.election, n.disk.noFile = e, false }
+	if n.crashesDuring(SaveElection, 5, save) {
+		return false
+	}
+	save()
 	n.w.note("%d saves %v", n.id, elected(e))
-	if n.crashesAtDisk("after it saved", 5) {
+	if n.crashesAt(SaveElection, after, 5) {
 		return false
 	}
 	n.until = max(n.until, n.w.now.Add(n.w.syncTime(n)))
@@ -63,6 +71,7 @@ func (n *node) write(e raft.Effects, brought batches) {
 	if t := e.Truncate; t != nil {
 		w.note("%d truncates to %d", n.id, t.End)
 		w.check.truncates(n, t.End)
+		w.strike(n)
 		n.put(job{seq: t.Seq, ops: []op{{cut: true, end: t.End}}})
 	}
 	for _, a := range e.Append {
@@ -120,23 +129,10 @@ func (n *node) send(m raft.Message) {
 	}
 	body, brings := m.Body, batches(nil)
 	if a, isFetch := body.(raft.FetchAnswer); isFetch {
-		brings = n.read(a.Read)
-		a.Span, a.Read = brings.span(), raft.Read{}
-		body = a
+		body, brings = n.fetched(a)
 	}
 	n.w.check.answers(n, in, body)
 	n.w.answer(n, in, body, brings)
-}
-
-// read gives records for an answer, synced or not (B7).
-func (n *node) read(r raft.Read) batches {
-	if r.From >= r.Below {
-		return nil
-	}
-	log := n.disk.log.below(r.Below)
-	log = log[log.from(r.From):]
-	most := min(len(log), n.w.plan.Batches)
-	return log[:most:most]
 }
 
 // arm sees to it that the core is woken at its deadline.
@@ -144,6 +140,9 @@ func (n *node) arm() {
 	at := max(n.deadline, n.w.now)
 	if at >= n.armed {
 		return
+	}
+	if at < kafka.Never && n.w.chance(n.w.plan.Starved, 1000, Starved) {
+		at = at.Add(n.w.upTo(2 * time.Second))
 	}
 	n.armed = at
 	n.w.queue.put(happening{at: at, who: n, life: n.life, run: func() {

@@ -17,6 +17,9 @@ type healing struct {
 	epoch   kafka.Epoch   // then
 	outside string        // how the others are broken
 	done    bool
+	// hopeless tells that a set of voters has no majority of disks any more, so
+	// that nothing can be asked of it but to keep still.
+	hopeless bool
 }
 
 const (
@@ -28,8 +31,8 @@ const (
 	// stalls may go on doing so for its time.
 	healingLimit = 32 * time.Second
 	// givesUp is in how long a leader that no majority reaches has to stop: 1.5
-	// fetch timeouts, by a clock that may be too slow.
-	givesUp = 4 * time.Second
+	// fetch timeouts, by a clock that may be too slow and may have jumped back.
+	givesUp = 4*time.Second + backJump
 	// calm is how long an agreement of everybody has to last.
 	calm = 4 * time.Second
 )
@@ -53,7 +56,7 @@ func (h *healing) has(n *node) bool {
 func (w *World) heal() {
 	w.chaos = false
 	h := &healing{since: w.now, whole: w.rng.IntN(2) == 0, outside: pick(w.rng, "down", "cut", "deaf", "mute")}
-	h.whole = h.whole || w.plan.ReshapeEvery > 0 // any of them may be the last voter
+	h.whole = h.whole || w.plan.moving() // any of them may be the last voter
 	w.healed = h
 	count := w.plan.Voters
 	if !h.whole {
@@ -76,6 +79,10 @@ func (w *World) heal() {
 func (w *World) mend(n *node) {
 	h := w.healed
 	inside := h.has(n)
+	if n.old { // a mixed quorum may be disturbed as an old one is (P10)
+		n.crash("to come back as the new version")
+		n.old = false
+	}
 	for _, o := range w.nodes {
 		l := w.link(n, o)
 		*l = link{}
@@ -93,6 +100,7 @@ func (w *World) mend(n *node) {
 		}
 		return
 	}
+	n.slow = 0
 	if n.up && (n.broken || n.core.Finished() || n.watch.closing) {
 		n.crash("to be repaired")
 	}
@@ -115,8 +123,13 @@ func (w *World) look() {
 		w.check.calm(h.epoch)
 	case h.agreed == 0 && leader != nil:
 		h.agreed, h.epoch = w.now, leader.disk.election.Epoch
+		w.check.agreed()
 		w.note("-- all agree on %d in epoch %d", leader.id, h.epoch)
 	case h.agreed == 0 && w.now.Sub(h.since) > healingLimit+w.plan.Stall:
+		if h.hopeless = !w.recoverable(); h.hopeless {
+			h.done = true
+			return
+		}
 		w.check.disagreement()
 	}
 	w.later(50*time.Millisecond, w.look)

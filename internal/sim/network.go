@@ -16,6 +16,8 @@ type link struct {
 	cut     bool
 	mended  kafka.Instant // when a cut ends; Never for one that stays
 	clogged kafka.Instant // until then everything waits
+	unheard kafka.Instant // until then answers are lost
+	flying  int           // messages under way
 }
 
 // conn is a connection: what is sent on it arrives in order, each way.
@@ -26,6 +28,7 @@ type conn struct {
 	closed        bool
 	open          []raft.Call      // requests without answer
 	last          [2]kafka.Instant // arrival of the latest request and answer
+	flying        int              // messages under way
 }
 
 func (w *World) link(from, to *node) *link { return &w.links[from.id][to.id] }
@@ -55,6 +58,7 @@ func (w *World) arrive(c *conn, m raft.Message) {
 	to.lastAsked++
 	to.asked[to.lastAsked] = inbound{c, m.Call, m.Body}
 	w.message(to, "hears", c.asker, m.Body)
+	w.remember(c.asker, to, m.Body)
 	if r, asks := m.Body.(raft.VoteRequest); asks && r.PreVote && (to.old || c.asker.old) {
 		w.unsupported(c, m.Call)
 		return
@@ -136,7 +140,15 @@ func (w *World) carry(c *conn, way int, arrive func()) {
 		}
 		at = l.mended.Add(w.delay())
 	}
+	if way == 1 && l.unheard > w.now {
+		w.faults[Unheard]++
+		return
+	}
 	if w.chance(w.plan.Lost, 1000, Lost) {
+		return
+	}
+	if w.chaos && w.plan.Active[Crowded] && l.flying >= w.plan.Room {
+		w.faults[Crowded]++
 		return
 	}
 	for w.chance(w.plan.Resent, 1000, Resent) {
@@ -145,11 +157,22 @@ func (w *World) carry(c *conn, way int, arrive func()) {
 	at = max(at, l.clogged, c.last[way]+1)
 	c.last[way] = at
 	deliver := func() {
-		if !c.closed {
+		switch {
+		case c.closed:
+		case w.chance(w.plan.Garbled, 10000, Garbled):
+			w.note("-- a frame of %d to %d is garbled", from.id, to.id)
+			w.close(c)
+		default:
 			arrive()
 		}
 	}
-	w.deliver(at, to, deliver)
+	l.flying++
+	c.flying++
+	w.deliver(at, to, func() {
+		l.flying--
+		c.flying--
+		deliver()
+	})
 	if w.chance(w.plan.Repeated, 1000, Repeated) {
 		w.deliver(at.Add(w.delay()+w.delay()), to, deliver)
 	}

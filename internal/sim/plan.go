@@ -26,10 +26,15 @@ type Plan struct {
 	Delay        time.Duration // mean of what a Late message waits besides its millisecond
 	Lost, Resent int           // of a thousand messages
 	Repeated     int           // of a thousand messages
+	Garbled      int           // of ten thousand messages
+	Room         int           // messages on a link, each way, when queues are Crowded
 	CrashAtDisk  int           // of a thousand moments at which something becomes durable
 	SlowSync     int           // of a thousand syncs
 	Stall        time.Duration // how long a SlowSync takes at most
-	FailedSync   int           // of ten thousand syncs
+	FailedSync   int           // of ten thousand syncs, and as many writes by each kind that fails them
+	BadRead      int           // of a thousand answers with records, by each kind that spoils them
+	Starved      int           // of a thousand deadlines
+	Still        time.Duration // how long a node is Paused at most
 	Batches      int           // at most in an answer to a fetch
 	// Speed of each node's clock, in thousandths.
 	Speed []int64
@@ -52,9 +57,11 @@ func NewPlan(seed uint64) Plan {
 		ProposeEvery: time.Duration(pick(r, 5, 20, 50, 200)) * time.Millisecond,
 		TidyEvery:    time.Duration(pick(r, 50, 300, 2000)) * time.Millisecond,
 		Delay:        time.Duration(r.IntN(100)) * time.Millisecond,
-		Lost:         r.IntN(300), Resent: r.IntN(300), Repeated: r.IntN(500),
+		Lost:         r.IntN(300), Resent: r.IntN(300), Repeated: r.IntN(500), Garbled: pick(r, 5, 50, 300), Room: 1 + r.IntN(4),
 		CrashAtDisk: pick(r, 1, 3, 10, 40), SlowSync: pick(r, 5, 50, 300), FailedSync: pick(r, 2, 20, 100),
-		Stall: pick(r, 300*time.Millisecond, 3*time.Second, 10*time.Second), Batches: pick(r, 1, 1, 3, 100),
+		Stall:   pick(r, 300*time.Millisecond, 300*time.Millisecond, 3*time.Second, 10*time.Second, time.Minute),
+		BadRead: pick(r, 5, 50, 200), Starved: pick(r, 5, 50, 300), Still: pick(r, 3*time.Second, 6*time.Second, 30*time.Second),
+		Batches: pick(r, 1, 1, 3, 100),
 	}
 	p.drawKinds(r)
 	for range p.Voters + p.Observers {
@@ -76,15 +83,21 @@ func (p *Plan) drawKinds(r *rand.Rand) {
 	case mode <= 2:
 		p.Active[r.IntN(int(faultKinds))] = true
 	case mode == 3: // disks that are slow, and forget
-		for _, kind := range []Fault{SlowSync, CrashedAtDisk, Crashed, AskedToEnd, Snapshots} {
+		for _, kind := range []Fault{SlowSync, CrashedAtDisk, Crashed, Forgotten, Torn, RenameUndone, AskedToEnd, Snapshots} {
 			p.Active[kind] = true
 		}
 		p.CrashAtDisk, p.SlowSync = 40, 300
-	default:
+	case mode == 4: // all at once
 		for i := range p.Active {
-			p.Active[i] = r.IntN(2) == 0
+			p.Active[i] = true
+		}
+	default: // a few, half, or most of them
+		dense := pick(r, 20, 50, 50, 80)
+		for i := range p.Active {
+			p.Active[i] = r.IntN(100) < dense
 		}
 	}
+	p.Active[DiskLost] = p.Active[DiskLost] && p.Dynamic // a static voter has no directory id to tell
 }
 
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }

@@ -113,14 +113,14 @@ func hunt(t *testing.T, b planted.Bug) {
 	cmd := exec.CommandContext(t.Context(), "go", "test", "-tags", "hunt", "-overlay", overlay, "-count=1", "-vet=off", "-v", "-run", "^TestUntilABugIsFound$", ".")
 	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath")
 	out, err := cmd.CombinedOutput()
-	if rule := after(string(out), "found: "); err == nil && rule != "" {
+	if rule := textAfter(string(out), "found: "); err == nil && rule != "" {
 		t.Logf("%s\n%s", b.What, rule)
 		return
 	}
 	t.Errorf("not found: %s\n%s", b.What, out)
 }
 
-func after(text, mark string) string {
+func textAfter(text, mark string) string {
 	_, rest, ok := strings.Cut(text, mark)
 	if !ok {
 		return ""

@@ -37,9 +37,7 @@ func (p *Plan) controllers() int { return p.Voters + p.Spares }
 func (n *node) joins() {
 	p := n.w.plan
 	n.cfg.AutoJoin = p.AutoJoin && n.cfg.Controller
-	for i := range p.controllers() {
-		n.cfg.Bootstrap = append(n.cfg.Bootstrap, endpointsOf(kafka.NodeID(i+1))...)
-	}
+	n.findsQuorum()
 	if int(n.id) > p.Voters && n.cfg.Controller {
 		n.disk.snapshots = nil
 	}
@@ -59,16 +57,32 @@ func (w *World) reshape() {
 	if !n.up || n.until > w.now {
 		return
 	}
-	key := kafka.ReplicaKey{Node: id, Dir: dirOf(id)}
-	var body raft.Body = raft.AddVoterRequest{Voter: key, Endpoints: endpointsOf(id), AtOnce: w.rng.IntN(2) == 0}
-	if n.state.Voters.Contains(key) {
-		body = raft.RemoveVoterRequest{Voter: key}
+	body := w.change(n, w.node(id))
+	if body == nil {
+		return
 	}
 	w.note("client asks %d: %#v", n.id, body)
 	w.changes.Asked++
 	n.lastAsked++
 	n.asked[n.lastAsked] = inbound{body: body}
 	n.step(raft.Received{Call: n.lastAsked, Body: body})
+}
+
+// change is a request about a voter: to add it, or to remove it or what it was
+// before its disk was lost; now and then with a directory that is another's. nil
+// when it would leave a set that nobody can repair.
+func (w *World) change(n, about *node) raft.Body {
+	key, set := about.cfg.Self, n.state.Voters
+	if v, listed := set.Node(key.Node); listed {
+		if rest := set.Without(key.Node); w.intact(rest, nil) < rest.Majority() {
+			return nil
+		}
+		return raft.RemoveVoterRequest{Voter: v.Key}
+	}
+	if w.rng.IntN(8) == 0 { // somebody has copied a folder
+		key.Dir = w.node(kafka.NodeID(1 + w.rng.IntN(w.plan.controllers()))).cfg.Self.Dir
+	}
+	return raft.AddVoterRequest{Voter: key, Endpoints: about.cfg.Endpoints, AtOnce: w.rng.IntN(2) == 0}
 }
 
 // reshaped notes the answer.
@@ -88,7 +102,7 @@ func (c *checker) oneChange(n *node, a raft.Append) {
 	}
 	dirs := map[kafka.DirID]bool{}
 	for _, v := range a.Control.Set {
-		c.must(!dirs[v.Key.Dir], "R16", "node %d makes %v a voter twice", n.id, v.Key.Dir)
+		c.must(!dirs[v.Key.Dir], R16, "node %d makes %v a voter twice", n.id, v.Key.Dir)
 		dirs[v.Key.Dir] = true
 	}
 	at, before := n.lastVoters()
@@ -106,8 +120,9 @@ func (c *checker) oneChange(n *node, a raft.Append) {
 			different++
 		}
 	}
-	c.must(different <= 1, "R11", "node %d changes %d voters at once", n.id, different)
-	c.must(at < n.state.HighWatermark, "R11", "node %d changes the voters while the set at %d is not committed, only %d", n.id, at, n.state.HighWatermark)
+	c.must(different <= 1, R11, "node %d changes %d voters at once", n.id, different)
+	c.must(n.state.HighWatermark > n.state.EpochStart, R11, "node %d changes the voters before anything of its epoch is committed", n.id)
+	c.must(at < n.state.HighWatermark, R11, "node %d changes the voters while the set at %d is not committed, only %d", n.id, at, n.state.HighWatermark)
 }
 
 // lastVoters finds the last set in the log, with what is to be written, and its
@@ -131,32 +146,37 @@ func (c *checker) reshapedStep(n *node, before kafka.Offset) {
 	s := n.state
 	if s.Role == raft.RoleProspective || s.Role == raft.RoleCandidate {
 		at, _ := n.lastVoters()
-		c.must(s.Voter || at >= s.HighWatermark, "R9", "node %d is %s and no voter", n.id, s.Role)
+		c.must(s.Voter || at >= s.HighWatermark, R9, "node %d is %s and no voter", n.id, s.Role)
 	}
 	if s.Role != raft.RoleLeader {
 		return
 	}
 	if !s.Voter {
 		at, _ := n.lastVoters()
-		c.must(at >= s.HighWatermark, "R12", "node %d leads, although its removal at %d is committed", n.id, at)
+		c.must(at >= s.HighWatermark, R12, "node %d leads, although its removal at %d is committed", n.id, at)
 	}
 	if s.HighWatermark <= before {
 		return
 	}
 	have := 0
 	for _, v := range s.Voters {
-		if d := c.w.node(v.Key.Node).disk; d.durable.end(d.start) >= s.HighWatermark {
+		d := c.w.node(v.Key.Node)
+		if c.w.gone[v.Key.Dir] || v.Key.Matches(d.cfg.Self) && d.disk.durable.end(d.disk.start) >= s.HighWatermark {
 			have++
 		}
 	}
-	c.must(have >= s.Voters.Majority(), "R6", "leader %d exposes %d, which %d of %d voters have on disk", n.id, s.HighWatermark, have, len(s.Voters))
+	rule := R6
+	if !s.Voter {
+		rule = R12 // it must not count itself
+	}
+	c.must(have >= s.Voters.Majority(), rule, "leader %d exposes %d, which %d of %d voters have on disk", n.id, s.HighWatermark, have, len(s.Voters))
 }
 
 // unanswered is L3: every change has an answer.
 func (c *checker) unanswered() {
 	for _, n := range c.w.healed.core {
 		for _, in := range n.asked {
-			c.must(in.conn != nil, "L3", "node %d has not answered %#v", n.id, in.body)
+			c.must(in.conn != nil, L3, "node %d has not answered %#v", n.id, in.body)
 		}
 	}
 }

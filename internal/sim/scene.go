@@ -61,7 +61,7 @@ func PlayScene(sc Scene, seed uint64, to io.Writer) Told {
 	s.guarded(func() { s.play(sc) })
 	told := Told{Measure: s.measure, Stuck: s.stuck, Epochs: s.highest() - s.begun}
 	if w.failure == nil && !sc.Epochless && (told.Epochs < sc.Least || told.Epochs > sc.Most) {
-		w.fail("epochs", "scene %s cost %d epochs, not %d to %d", sc.Name, told.Epochs, sc.Least, sc.Most)
+		w.fail(Costs, "scene %s cost %d epochs, not %d to %d", sc.Name, told.Epochs, sc.Least, sc.Most)
 	}
 	if w.failure != nil {
 		w.note("FAILED %v", w.failure)
@@ -89,7 +89,7 @@ func (s *Stage) guarded(play func()) {
 		switch broken := recover().(type) {
 		case nil:
 		case invariant.Broken:
-			s.w.fail("assertion", "%s", broken.Text)
+			s.w.fail(Assertion, "%s", broken.Text)
 		default:
 			panic(broken)
 		}
@@ -139,7 +139,7 @@ const patience = 60 * time.Second
 // wait lets time pass until something holds; if it never does the scene fails.
 func (s *Stage) wait(what string, ok func() bool) {
 	if !s.until(patience, ok) && s.w.failure == nil {
-		s.w.fail("stuck", "%s: not within %v", what, patience)
+		s.w.fail(Stuck, "%s: not within %v", what, patience)
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *Stage) highest() kafka.Epoch {
 func (s *Stage) leader() *node {
 	found := s.leads()
 	if found == nil {
-		s.w.fail("stuck", "nobody leads")
+		s.w.fail(Stuck, "nobody leads")
 		return s.w.nodes[0]
 	}
 	return found

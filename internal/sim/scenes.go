@@ -120,7 +120,7 @@ func leaderScenes() []Scene {
 				before := s.highest()
 				s.live(30 * time.Second)
 				if s.highest() != before {
-					s.w.fail("epochs", "without a majority the epoch went from %d to %d", before, s.highest())
+					s.w.fail(Costs, "without a majority the epoch went from %d to %d", before, s.highest())
 				}
 				s.heal()
 				s.calm()
@@ -164,7 +164,7 @@ func threeEpochs(s *Stage) {
 	}
 	s.calm()
 	if s.leader() != b || s.highest() != epoch {
-		s.w.fail("P4", "node %d leads epoch %d, not node %d epoch %d", s.leader().id, s.highest(), b.id, epoch)
+		s.w.fail(P4, "node %d leads epoch %d, not node %d epoch %d", s.leader().id, s.highest(), b.id, epoch)
 	}
 }
 

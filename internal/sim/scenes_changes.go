@@ -90,7 +90,7 @@ func stuckScenes() []Scene {
 		{Name: "P11-stuck", Voters: 5, Epochless: true, What: "a leader keeps one follower, which others need", Play: func(s *Stage) {
 			s.beStuck(9 * time.Second) // 1.5 F + F + 4 E
 			if s.stuck {
-				s.w.fail("P11", "nobody leads after 1.5 F + F + 4 E")
+				s.w.fail(P11, "nobody leads after 1.5 F + F + 4 E")
 			}
 		}},
 		{Name: "P11-control", Voters: 5, Epochless: true, What: "the same without check quorum: its leader's F is an hour",
@@ -106,7 +106,7 @@ func stuckScenes() []Scene {
 				s.makeLeader(s.w.node(1))
 				s.beStuck(60 * time.Second)
 				if !s.stuck {
-					s.w.fail("P11", "without check quorum it is not stuck: the scene shows nothing")
+					s.w.fail(P11, "without check quorum it is not stuck: the scene shows nothing")
 				}
 			}},
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,18 +35,25 @@ func seedCount() int {
 // figures sums up many runs.
 type figures struct {
 	sync.Mutex
-	runs, events, checks, epochs, acked int
-	simulated                           time.Duration
-	faults                              Faults
-	changes                             Changes
-	failed                              []Result
+	runs, events, epochs, acked, hopeless int
+	checks                                Checks
+	crashes                               Crashes
+	simulated                             time.Duration
+	faults                                Faults
+	changes                               Changes
+	failed                                []Result
 }
 
 func (f *figures) add(r Result) {
 	f.Lock()
 	defer f.Unlock()
 	f.runs++
-	f.events, f.checks = f.events+r.Events, f.checks+r.Checks
+	f.events += r.Events
+	f.checks.Add(r.Checks)
+	f.crashes.Add(r.Crashes)
+	if r.Hopeless {
+		f.hopeless++
+	}
 	f.epochs, f.acked = f.epochs+r.Epochs, f.acked+r.Acked
 	f.simulated += r.Simulated
 	f.faults.Add(r.Faults)
@@ -56,12 +64,18 @@ func (f *figures) add(r Result) {
 }
 
 func (f *figures) String() string {
-	return fmt.Sprintf("%d seeds, %.0f simulated seconds, %d events, %d invariants looked at, %d epochs with a leader, %d proposals acknowledged, %d of %d changes of voters done\nfaults: %v",
-		f.runs, f.simulated.Seconds(), f.events, f.checks, f.epochs, f.acked, f.changes.Done, f.changes.Asked, f.faults)
+	hit, all := f.crashes.Hit()
+	return fmt.Sprintf(`%d seeds, %.0f simulated seconds, %d events, %d epochs with a leader, %d proposals acknowledged, %d of %d changes of voters done, %d runs without hope
+faults: %d of %d kinds hit: %v
+rules: %d looked at: %v
+crashes at persist points: %d of %d%s`,
+		f.runs, f.simulated.Seconds(), f.events, f.epochs, f.acked, f.changes.Done, f.changes.Asked, f.hopeless,
+		f.faults.Hit(), faultKinds, f.faults, f.checks.Sum(), f.checks, hit, all, f.crashes.Missing())
 }
 
 // play runs seeds on all processors.
 func play(first uint64, count int) *figures {
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs make garbage and keep nothing
 	f, seeds := &figures{}, make(chan uint64)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -96,6 +110,14 @@ func TestSeeds(t *testing.T) {
 	for kind, hit := range f.faults {
 		if hit == 0 {
 			t.Errorf("no seed was hit by a fault of the kind %v", Fault(kind))
+		}
+	}
+	if hit, all := f.crashes.Hit(); f.runs >= 1000 && hit < all*9/10 {
+		t.Errorf("crashes came at %d of %d persist points", hit, all)
+	}
+	for rule, times := range f.checks[:Startup] {
+		if times == 0 {
+			t.Errorf("%v was never looked at", Rule(rule))
 		}
 	}
 	if f.acked == 0 || f.epochs == 0 || f.changes.Done == 0 {

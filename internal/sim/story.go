@@ -1,10 +1,7 @@
 package sim
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"hash"
 	"io"
 	"time"
 
@@ -13,29 +10,42 @@ import (
 )
 
 // story is what happened, line by line. Every input and every effect has a line,
-// so its hash stands for the whole run; the text itself is kept only when
+// so its digest stands for the whole run; the text itself is written only when
 // somebody wants to read it.
 type story struct {
 	to   io.Writer // nil when nobody reads
-	sum  hash.Hash
+	sum  digest
 	line []byte
 }
 
-func newStory(to io.Writer) story { return story{to: to, sum: sha256.New()} }
+func newStory(to io.Writer) story { return story{to: to, sum: newDigest()} }
 
 // note adds a line.
 func (s *story) note(now kafka.Instant, format string, args ...any) {
-	s.begin(now)
-	s.line = fmt.Appendf(s.line, format, args...)
-	s.end()
+	s.sum.addInt(int64(now))
+	s.sum.addText(format)
+	for _, a := range args {
+		s.sum.addAny(a)
+	}
+	if s.to != nil {
+		s.begin(now)
+		s.line = fmt.Appendf(s.line, format, args...)
+		s.end()
+	}
 }
 
 // message adds a line about a message that a node sends or hears.
 func (s *story) message(now kafka.Instant, node kafka.NodeID, does string, other kafka.NodeID, body raft.Body) {
-	s.begin(now)
-	s.line = fmt.Appendf(s.line, "%d %s %d: ", node, does, other)
-	s.line = appendBody(s.line, body)
-	s.end()
+	s.sum.addInt(int64(now))
+	s.sum.addInt(int64(node)<<32 | int64(other))
+	s.sum.addText(does)
+	s.sum.addBody(body)
+	if s.to != nil {
+		s.begin(now)
+		s.line = fmt.Appendf(s.line, "%d %s %d: ", node, does, other)
+		s.line = appendBody(s.line, body)
+		s.end()
+	}
 }
 
 // begin starts a line with the time, in simulated seconds.
@@ -47,13 +57,10 @@ func (s *story) begin(now kafka.Instant) {
 // end tells the line. A write that fails ends the telling, not the run.
 func (s *story) end() {
 	s.line = append(s.line, '\n')
-	s.sum.Write(s.line)
-	if s.to != nil {
-		if _, err := s.to.Write(s.line); err != nil {
-			s.to = nil
-		}
+	if _, err := s.to.Write(s.line); err != nil {
+		s.to = nil
 	}
 }
 
 // hash is 128 bits, in hex.
-func (s *story) hash() string { return hex.EncodeToString(s.sum.Sum(nil)[:16]) }
+func (s *story) hash() string { return s.sum.String() }

@@ -50,19 +50,19 @@ func (h *watch) preVote(n *node, call raft.Call, r raft.VoteRequest, e raft.Effe
 	answer := answerTo(call, e)
 	switch {
 	case r.Epoch < h.election.Epoch:
-		c.must(!answer.Granted && answer.Err == kerr.FencedLeaderEpoch, "R10", "node %d in epoch %d does not fence a pre-vote of %d", n.id, h.election.Epoch, r.Epoch)
+		c.must(!answer.Granted && answer.Err == kerr.FencedLeaderEpoch, R10, "node %d in epoch %d does not fence a pre-vote of %d", n.id, h.election.Epoch, r.Epoch)
 	case r.Epoch > h.election.Epoch:
 		c.must(e.Election != nil && e.Election.Epoch == r.Epoch && e.Election.Voted == raft.NoVote && e.Election.Leader == kafka.NoNode,
-			"R10", "a pre-vote of epoch %d changes more than the epoch of node %d", r.Epoch, n.id)
+			R10, "a pre-vote of epoch %d changes more than the epoch of node %d", r.Epoch, n.id)
 		return
 	default:
 		follower := h.role == raft.RoleFollower && h.fetched && !h.farewell && !h.gone
-		c.must(!answer.Granted || h.role != raft.RoleLeader && !follower, "R10",
+		c.must(!answer.Granted || h.role != raft.RoleLeader && !follower, R10,
 			"node %d, %s that has a leader, grants a pre-vote of its epoch %d", n.id, h.role, r.Epoch)
 	}
-	c.must(e.Election == nil, "R10", "a pre-vote of epoch %d changes the election state of node %d", r.Epoch, n.id)
+	c.must(e.Election == nil, R10, "a pre-vote of epoch %d changes the election state of node %d", r.Epoch, n.id)
 	if n.w.now < h.deadline && !asksForMore(e) {
-		c.must(n.global(e.Deadline) == h.deadline, "R10", "a pre-vote moves the timer of node %d, %s", n.id, h.role)
+		c.must(n.global(e.Deadline) == h.deadline, R10, "a pre-vote moves the timer of node %d, %s", n.id, h.role)
 	}
 }
 

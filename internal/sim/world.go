@@ -27,7 +27,11 @@ type World struct {
 	work    workload
 	story   story
 	faults  Faults
+	crashes Crashes
 	changes Changes
+	gone    map[kafka.DirID]bool // disks that are lost for good
+	wiped   int                  // new directory ids
+	past    []sent               // requests that may arrive once more
 
 	chaos    bool   // faults come
 	stage    *Stage // when a scene is played, else nil
@@ -40,12 +44,12 @@ type World struct {
 
 // Failure is a broken invariant.
 type Failure struct {
-	Rule string // R1 to R10, L1, L4 and so on, as the checks name them
+	Rule Rule
 	Text string
 	At   time.Duration // simulated
 }
 
-func (f *Failure) Error() string { return fmt.Sprintf("%s at %v: %s", f.Rule, f.At, f.Text) }
+func (f *Failure) Error() string { return fmt.Sprintf("%v at %v: %s", f.Rule, f.At, f.Text) }
 
 // Result is what came of a run.
 type Result struct {
@@ -53,11 +57,13 @@ type Result struct {
 	Hash      string // of everything that happened: 128 bits, in hex
 	Simulated time.Duration
 	Events    int
-	Checks    int // invariants looked at
-	Epochs    int // that had a leader
-	Acked     int // proposals acknowledged
+	Checks    Checks // how often each rule was looked at
+	Epochs    int    // that had a leader
+	Acked     int    // proposals acknowledged
 	Faults    Faults
+	Crashes   Crashes
 	Changes   Changes
+	Hopeless  bool     // the voters of a set lost their disks: nothing is said about liveness
 	Failure   *Failure // nil when all held
 }
 
@@ -80,14 +86,15 @@ func RunPlan(p Plan, to io.Writer) Result {
 func (w *World) result() Result {
 	return Result{
 		Plan: w.plan, Hash: w.story.hash(), Simulated: time.Duration(w.now), Events: w.happened, Checks: w.check.count,
-		Epochs: len(w.check.led), Acked: len(w.work.acked), Faults: w.faults, Changes: w.changes, Failure: w.failure,
+		Epochs: len(w.check.led), Acked: len(w.work.acked), Faults: w.faults, Crashes: w.crashes, Changes: w.changes,
+		Hopeless: w.healed != nil && w.healed.hopeless, Failure: w.failure,
 	}
 }
 
 func newWorld(p Plan, to io.Writer) *World {
 	w := &World{
 		plan: p, rng: rand.New(rand.NewPCG(p.Seed, 0x776f726c64)), shapes: map[raft.SnapshotID]shape{},
-		check: newChecker(), story: newStory(to), chaos: true,
+		check: newChecker(), story: newStory(to), chaos: true, gone: map[kafka.DirID]bool{},
 	}
 	w.note("%v", p)
 	if p.Active[Drifting] {
@@ -127,7 +134,7 @@ func dirOf(id kafka.NodeID) kafka.DirID { return kafka.DirID{0: 0xd, 15: byte(id
 
 // newNode makes a formatted node that has never run.
 func newNode(w *World, id kafka.NodeID, set raft.Voters) *node {
-	n := &node{w: w, id: id, speed: w.plan.Speed[id-1], cfg: raft.Config{
+	n := &node{w: w, id: id, clock: clock{w: w, speed: w.plan.Speed[id-1]}, cfg: raft.Config{
 		Self: kafka.ReplicaKey{Node: id, Dir: dirOf(id)}, Controller: int(id) <= w.plan.controllers(),
 		Endpoints: endpointsOf(id), Listener: "CONTROLLER", Static: set, Timing: w.plan.Timing,
 	}}
@@ -139,6 +146,9 @@ func newNode(w *World, id kafka.NodeID, set raft.Voters) *node {
 	}
 	if w.plan.ReshapeEvery > 0 {
 		n.joins()
+	}
+	if w.plan.Active[DiskLost] {
+		n.findsQuorum()
 	}
 	return n
 }
@@ -152,7 +162,7 @@ func (w *World) play() {
 		switch broken := recover().(type) {
 		case nil:
 		case invariant.Broken:
-			w.fail("assertion", "%s", broken.Text)
+			w.fail(Assertion, "%s", broken.Text)
 		default:
 			panic(broken)
 		}
@@ -194,10 +204,13 @@ func (w *World) turn(h happening) {
 		w.tick, w.inTick = tick, 0
 	}
 	if w.inTick > maxInTick {
-		w.fail("busy", "somebody is busy doing nothing: %d things happened in a millisecond", w.inTick)
+		w.fail(Busy, "somebody is busy doing nothing: %d things happened in a millisecond", w.inTick)
 		return
 	}
 	h.run()
+	if n := h.who; n != nil && n.up && n.slow > w.now {
+		n.until = max(n.until, w.now.Add(w.upTo(20*time.Millisecond)))
+	}
 }
 
 // maxInTick bounds what happens in a millisecond: a deadline that is always now
@@ -216,7 +229,7 @@ func (w *World) message(n *node, does string, other *node, body raft.Body) {
 }
 
 // fail ends the run: a rule does not hold. The first one counts.
-func (w *World) fail(rule, format string, args ...any) {
+func (w *World) fail(rule Rule, format string, args ...any) {
 	if w.failure == nil {
 		w.failure = &Failure{Rule: rule, Text: fmt.Sprintf(format, args...), At: time.Duration(w.now)}
 	}

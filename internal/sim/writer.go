@@ -39,14 +39,21 @@ func (n *node) put(j job) {
 func (n *node) round() {
 	jobs := n.writer.jobs
 	n.writer.jobs = nil
-	if n.crashesAtDisk("before a write", 1) {
+	if n.crashesAt(WriteLog, before, 1) {
 		return
 	}
 	var last raft.Seq
 	for _, j := range jobs {
 		for _, o := range j.ops {
+			if kind, fails := n.writeFails(); fails {
+				n.fails(kind, j.seq)
+				return
+			}
 			n.disk.write(o)
 			last = j.seq
+			if n.crashesAt(WriteLog, during, 1) {
+				return
+			}
 		}
 		if !n.other(j) {
 			return
@@ -59,7 +66,7 @@ func (n *node) round() {
 	case !n.cfg.Controller: // promises nothing, so it does not sync
 		n.idle()
 		n.step(raft.Synced{Seq: last, End: end})
-	case n.crashesAtDisk("after a write", 1):
+	case n.crashesAt(WriteLog, after, 1), n.crashesAt(SyncLog, before, 1):
 	default:
 		n.after(n.w.syncTime(n), func() { n.synced(last, end, len(n.disk.ops)) })
 		n.step(raft.Written{Seq: last, End: end})
@@ -70,7 +77,7 @@ func (n *node) round() {
 func (n *node) other(j job) bool {
 	switch {
 	case j.clean != nil:
-		n.clean(*j.clean)
+		return n.clean(*j.clean)
 	case j.chunk != nil && j.chunk.Position == 0:
 		n.writer.part = j.chunk.ID
 	}
@@ -90,18 +97,15 @@ func (n *node) idle() {
 
 // synced ends a sync that began when the log had count changes to make durable.
 func (n *node) synced(seq raft.Seq, end kafka.Offset, count int) {
-	if n.crashesAtDisk("in a sync", 1) {
+	if n.crashesAt(SyncLog, during, 1) {
 		return
 	}
 	if n.w.chance(n.w.plan.FailedSync, 10000, FailedSync) {
-		n.w.note("%d cannot sync write %d", n.id, seq)
-		n.pending = nil
-		n.step(raft.Failed{Seq: seq})
-		n.broken = true
+		n.fails(FailedSync, seq)
 		return
 	}
 	n.disk.sync(min(count, len(n.disk.ops)))
-	if n.crashesAtDisk("after a sync", 1) {
+	if n.crashesAt(SyncLog, after, 1) {
 		return
 	}
 	n.idle()
@@ -112,16 +116,24 @@ func (n *node) synced(seq raft.Seq, end kafka.Offset, count int) {
 // install puts a downloaded snapshot in the place of the log; false when the
 // node crashed on the way.
 func (n *node) install(c raft.Chunk, size int64) bool {
-	if n.crashesAtDisk("before a snapshot is in place", 20) {
+	place := func() { n.disk.snapshots = append(n.disk.snapshots, raft.Snapshot{ID: c.ID, Size: size}) }
+	if n.crashesAt(PlaceSnapshot, before, 50) || n.crashesDuring(PlaceSnapshot, 50, place) {
 		return false
 	}
-	n.disk.snapshots = append(n.disk.snapshots, raft.Snapshot{ID: c.ID, Size: size})
-	if n.crashesAtDisk("between a snapshot and the cut of the log", 20) {
+	place()
+	if n.crashesAt(PlaceSnapshot, after, 50) || n.crashesAt(CutLog, before, 50) {
 		return false
 	}
-	n.disk.startAt(c.ID.EndOffset)
-	n.disk.reconcile()
-	if n.crashesAtDisk("after a snapshot is in place", 20) {
+	cut := func() {
+		n.disk.startAt(c.ID.EndOffset)
+		n.disk.reconcile()
+	}
+	if n.crashesDuring(CutLog, 50, cut) {
+		return false
+	}
+	cut()
+	n.w.check.starts(n)
+	if n.crashesAt(CutLog, after, 50) {
 		return false
 	}
 	voters, levels := n.w.shapes[c.ID].at(c.ID.EndOffset - 1)
@@ -129,21 +141,44 @@ func (n *node) install(c raft.Chunk, size int64) bool {
 	return n.up
 }
 
-// clean moves the start of the log to a snapshot.
-func (n *node) clean(id raft.SnapshotID) {
+// clean moves the start of the log to a snapshot; false when the node crashed on
+// the way.
+func (n *node) clean(id raft.SnapshotID) bool {
 	if id.EndOffset <= n.disk.start || id.EndOffset > n.disk.durable.end(n.disk.start) {
-		return
+		return true
 	}
-	n.disk.dropBelow(id.EndOffset)
-	n.step(raft.Cleaned{Start: id.EndOffset})
-}
-
-// crashesAtDisk tells that the node goes down at a point where something
-// becomes durable; the crash has then happened. Rare points get weight.
-func (n *node) crashesAtDisk(where string, weight int) bool {
-	if !n.w.chance(n.w.plan.CrashAtDisk*weight, 1000, CrashedAtDisk) {
+	drop := func() { n.disk.dropBelow(id.EndOffset) }
+	if n.crashesAt(CleanLog, before, 10) || n.crashesDuring(CleanLog, 10, drop) {
 		return false
 	}
-	n.crash(where)
-	return true
+	if drop(); n.crashesAt(CleanLog, after, 10) {
+		return false
+	}
+	n.w.check.startsAtSnapshot(n)
+	n.step(raft.Cleaned{Start: id.EndOffset})
+	return n.up
+}
+
+// writeFails draws whether a write fails, and how. A disk that can only be read
+// stays so until the process starts again.
+func (n *node) writeFails() (Fault, bool) {
+	if n.disk.readOnly {
+		return ReadOnly, true
+	}
+	for _, kind := range []Fault{FailedWrite, NoSpace, ReadOnly} {
+		if n.w.chance(n.w.plan.FailedSync, 10000, kind) {
+			n.disk.readOnly = kind == ReadOnly
+			return kind, true
+		}
+	}
+	return 0, false
+}
+
+// fails tells the core that a write, or its sync, has failed. What the disk holds
+// of it is not known.
+func (n *node) fails(kind Fault, seq raft.Seq) {
+	n.w.note("%d cannot make write %d durable: %v", n.id, seq, kind)
+	n.pending = nil
+	n.step(raft.Failed{Seq: seq})
+	n.broken = true
 }
