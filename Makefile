@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit explorer simulation scenes mutants fuzz processes interop bench figures soak deps clean
+.PHONY: build check test quick unit explorer simulation persist scenes mutants fuzz processes interop bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -40,6 +40,10 @@ EXPLORE ?= 10s
 explorer:
 	$(GO) test -v -count=1 -timeout 60m ./internal/explore -toy-restarts 0
 	$(GO) test -v -count=1 -timeout 180m -run 'ExploreTheCore' ./internal/core/raft -explore $(EXPLORE)
+
+# Every step with which the quorum makes something durable: crashes before, in and after it, and faults of the disk.
+persist:
+	$(GO) test -v -count=1 -timeout 15m -run 'PersistSite' ./internal/drive/raftnode
 
 # The scenes of docs/kip-996.md: how many epochs each costs, over this many seeds of each.
 SEEDS ?= 1000
