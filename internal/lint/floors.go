@@ -14,6 +14,7 @@ var floors = []struct {
 }{
 	{"internal/base", 0},
 	{"internal/core", 1},
+	{"internal/abstract", 1}, // the protocol as a relation: pure as the core, and knows nothing of it
 	{"internal/edge", 2},
 	{"internal/drive", 3},
 	{"internal/api", 4},

@@ -1,0 +1,219 @@
+package abstract
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+func key(id kafka.NodeID) kafka.ReplicaKey { return kafka.ReplicaKey{Node: id} }
+
+// three is node 1 of three static voters, whose log has ten records of epoch 2.
+func three() State {
+	var set []Voter
+	for id := kafka.NodeID(1); id <= 3; id++ {
+		set = append(set, Voter{key(id), 1})
+	}
+	return begin(Disk{
+		Self: key(1), Endpoints: 1, Controller: true, Static: set, Epoch: 3, Voted: noKey, Leader: kafka.NoNode,
+		LogEnd: 10, Epochs: []EpochStart{{2, 0}},
+	})
+}
+
+func ask(preVote bool, epoch kafka.Epoch, end kafka.Offset) Event {
+	return Event{Kind: VoteRequest, Message: Message{
+		Kind: VoteRequest, From: key(2), To: noKey, PreVote: preVote, Epoch: epoch, LastEpoch: min(2, epoch), Offset: end,
+	}}
+}
+
+// first is the post in which no timer has ended.
+func first(t *testing.T, s State, ev Event) Post {
+	t.Helper()
+	all := Allowed(s, ev)
+	if len(all) == 0 {
+		t.Fatalf("nothing is allowed after %s in %v", ev.Kind, s.Seen)
+	}
+	return all[0]
+}
+
+// 3.3: what each role grants, to one whose log is long enough (10) and to one
+// whose log is not (9).
+func TestGrants(t *testing.T) {
+	f := func(what string, s State, preVotes, votes, shorter bool) {
+		t.Helper()
+		got := []bool{
+			first(t, s, ask(true, 3, 10)).Answer.Granted, first(t, s, ask(false, 3, 10)).Answer.Granted,
+			first(t, s, ask(true, 3, 9)).Answer.Granted,
+		}
+		if want := []bool{preVotes, votes, shorter}; !slices.Equal(got, want) {
+			t.Errorf("%s grants %v, want %v", what, got, want)
+		}
+	}
+	follower := three().follow(3, 3, 1)
+	fetched, told, proven := follower.heard(), follower.heard(), follower.heard()
+	told.farewell, proven.gone = true, true
+	voted := three()
+	voted.Voted = key(3)
+	f("unattached", three(), true, true, false)
+	f("unattached that has voted for another", voted, true, false, false)
+	f("unattached that knows the leader", three().unattached(3, 3), true, false, false)
+	f("prospective", three().prospective(), true, true, false)
+	f("follower that has not fetched", follower, true, false, false)
+	f("follower that has fetched", fetched, false, false, false)
+	f("follower whose leader resigned (B5)", told, true, false, false)
+	f("follower whose leader is proven dead (B3)", proven, true, false, false)
+	f("candidate", candidateOf3(), true, false, false)
+	f("leader", candidateOf3().lead()[0], false, false, false)
+	f("resigned", candidateOf3().lead()[0].enter(Resigned), false, false, false) // its own record made its log longer
+}
+
+// candidateOf3 stands in epoch 3.
+func candidateOf3() State {
+	s := three()
+	s.Epoch = 2
+	return s.prospective().stand()
+}
+
+// 2.2: a request of a higher epoch comes first to a node without leader and vote,
+// also when it is a pre-vote; one of a lower epoch is fenced.
+func TestEpochsOfRequests(t *testing.T) {
+	s := three().follow(3, 3, 1).heard()
+	if p := first(t, s, ask(true, 4, 10)); p.Epoch != 4 || p.Role != Unattached || p.Leader != kafka.NoNode || !p.Answer.Granted {
+		t.Errorf("after a pre-vote of epoch 4: %v, granted %t", p.Seen, p.Answer.Granted)
+	}
+	if p := first(t, s, ask(false, 4, 10)); p.Voted != key(2) || !p.Answer.Granted {
+		t.Errorf("after a vote request of epoch 4: %v", p.Seen)
+	}
+	if p := first(t, s, ask(true, 2, 10)); p.Answer.Code != kerr.FencedLeaderEpoch || !p.Seen.same(&s.Seen) && p.Epoch != 3 {
+		t.Errorf("a pre-vote of epoch 2 is answered %v, %v", p.Answer.Code, p.Seen)
+	}
+}
+
+// R10: a pre-vote of our own epoch leaves no trace.
+func TestPreVotesLeaveNoTrace(t *testing.T) {
+	for _, s := range []State{three(), three().follow(3, 3, 1).heard(), three().prospective(), candidateOf3()} {
+		s.Entered = nil
+		if p := first(t, s, ask(true, 3, 10)); !p.Seen.same(&s.Seen) {
+			t.Errorf("%v becomes %v", s.Seen, p.Seen)
+		}
+	}
+}
+
+// 6.7: the high watermark passes the start of the epoch, or does not move; our own
+// part of it is what is durable (B7).
+func TestHighWatermark(t *testing.T) {
+	fetch := func(s State, id kafka.NodeID, end kafka.Offset) State {
+		return first(t, s, Event{Kind: FetchRequest, Message: Message{
+			Kind: FetchRequest, From: key(id), Epoch: 3, LastEpoch: s.lastEpochOf(end), Offset: end,
+		}}).State
+	}
+	l := candidateOf3().lead()[0] // its log ends at 11, and is durable up to 10
+	if s := fetch(l, 2, 10); s.leaderHW != kafka.NoOffset {
+		t.Errorf("%d is committed, before a record of the epoch is", s.leaderHW)
+	}
+	if s := fetch(l, 2, 11); s.leaderHW != kafka.NoOffset {
+		t.Errorf("%d is committed, which one disk has", s.leaderHW)
+	}
+	if s := fetch(fetch(l, 2, 11), 3, 11); s.leaderHW != 11 || s.HighWatermark != 11 {
+		t.Errorf("two others have 11, and %d is committed", s.leaderHW)
+	}
+	synced := first(t, fetch(l, 2, 11), Event{Kind: Synced, Seq: 1, End: 11})
+	if synced.leaderHW != 11 {
+		t.Errorf("we and another have 11, and %d is committed", synced.leaderHW)
+	}
+	if s := fetch(fetch(l, 4, 11), 5, 11); s.leaderHW != kafka.NoOffset {
+		t.Errorf("observers have 11, and %d is committed (R13)", s.leaderHW)
+	}
+}
+
+// 8.1, R11, R16: a leader changes one voter at a time, after the set before it is
+// committed and after something of its epoch is.
+func TestChangesOfTheVoters(t *testing.T) {
+	dir := func(id kafka.NodeID) kafka.ReplicaKey {
+		return kafka.ReplicaKey{Node: id, Dir: kafka.DirID{15: byte(id)}}
+	}
+	set := func(ids ...kafka.NodeID) (out []Voter) {
+		for _, id := range ids {
+			out = append(out, Voter{dir(id), 1})
+		}
+		return out
+	}
+	leader := begin(Disk{
+		Self: dir(1), Endpoints: 1, Controller: true, Epoch: 2, Voted: noKey, Leader: kafka.NoNode, LogEnd: 10,
+		Epochs: []EpochStart{{2, 0}}, Sets: []SetAt{{1, set(1, 2, 3)}}, Levels: []LevelAt{{0, 1}},
+	}).prospective().stand().lead()[0]
+	f := func(what string, s State, chosen []Voter, appended bool) {
+		t.Helper()
+		p := first(t, s, Event{Kind: RemoveRequest, Chosen: chosen})
+		if got := p.LogEnd > s.LogEnd; got != appended {
+			t.Errorf("%s: appended %t, want %t", what, got, appended)
+		}
+	}
+	f("nothing of the epoch is committed", leader, set(1, 2), false)
+	leader.leaderHW, leader.HighWatermark = 11, 11
+	f("one less", leader, set(1, 2), true)
+	f("two less", leader, set(1), false)
+	f("one more", leader, set(1, 2, 3, 4), true)
+	f("one more and one less", leader, set(1, 2, 4), false)
+	twice := append(set(1, 2, 3), Voter{kafka.ReplicaKey{Node: 4, Dir: dir(3).Dir}, 1})
+	f("a directory twice", leader, twice, false)
+	open := first(t, leader, Event{Kind: RemoveRequest, Chosen: set(1, 2)}).State
+	f("one is not committed", open, set(1, 2, 4), false)
+	gone := first(t, leader, Event{Kind: RemoveRequest, Chosen: set(2, 3)}).State
+	gone.leaderHW = gone.LogEnd
+	if p := first(t, gone, Event{Kind: Passed}); p.Role != Resigned {
+		t.Errorf("a leader whose removal is committed is %s (R12)", p.Role)
+	}
+}
+
+// 1.2: what a process is when it starts.
+func TestBegin(t *testing.T) {
+	f := func(epoch kafka.Epoch, voted, leader kafka.NodeID, want Role, wantEpoch kafka.Epoch) {
+		t.Helper()
+		s := begin(Disk{
+			Self: key(1), Static: three().static, Epoch: epoch, Voted: key(voted), Leader: leader, LogEnd: 10, Epochs: []EpochStart{{2, 0}},
+		})
+		if s.Role != want || s.Epoch != wantEpoch {
+			t.Errorf("epoch %d voted %d leader %d: %v", epoch, voted, leader, s.Seen)
+		}
+	}
+	f(3, -1, -1, Unattached, 3)
+	f(1, 1, -1, Unattached, 2) // the log is of a later epoch
+	f(3, 1, 1, Resigned, 3)    // a leader never leads its epoch again (KAFKA-10527)
+	f(3, 1, -1, Candidate, 3)  // no new epoch
+	f(3, 2, -1, Unattached, 3) // its vote stays
+	f(3, 2, 3, Follower, 3)
+	f(3, -1, 9, Unattached, 3) // nobody knows where 9 is
+}
+
+// An event that the protocol does not know is not in the relation, and neither is
+// anything before a start.
+func TestUnknownEvents(t *testing.T) {
+	if got := Allowed(three(), Event{Kind: "gossip"}); len(got) > 0 {
+		t.Errorf("gossip leads to %v", got[0].Seen)
+	}
+	if got := Allowed(State{}, Event{Kind: Passed}); len(got) > 0 {
+		t.Errorf("time passes for nobody: %v", got[0].Seen)
+	}
+	var tr Tracker
+	if err := tr.Step(&Step{Event: Event{Kind: Start}}); err == nil {
+		t.Error("a start without a disk is taken")
+	}
+}
+
+// A timer may end at any step, but a follower's end leads to a pre-vote and never
+// to another epoch.
+func TestTimers(t *testing.T) {
+	var roles []Role
+	for _, p := range Allowed(three().follow(3, 3, 1), Event{Kind: Passed}) {
+		roles = append(roles, p.Role)
+		if p.Epoch != 3 {
+			t.Errorf("time leads to epoch %d", p.Epoch)
+		}
+	}
+	if !slices.Equal(roles, []Role{Follower, Prospective, Follower}) {
+		t.Errorf("a follower becomes %v", roles)
+	}
+}

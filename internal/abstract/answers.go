@@ -1,0 +1,182 @@
+package abstract
+
+import (
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// answered takes a question off the list; false when nobody waits for an answer
+// to it.
+func (s State) answered(ev Event) (State, bool) {
+	i := s.asking(ev.Call)
+	if i < 0 {
+		return s, false
+	}
+	s.questions = slices.Delete(slices.Clone(s.questions), i, i+1)
+	return s, true
+}
+
+func (s State) asking(call uint64) int {
+	return slices.IndexFunc(s.questions, func(q question) bool { return q.call == call })
+}
+
+// hear acts on an answer: first on what it says of the quorum, then, if that made
+// the question not void, on what was asked (1.5).
+func (s State) hear(ev Event) State {
+	i := s.asking(ev.Call)
+	if i < 0 {
+		return s
+	}
+	q := s.questions[i]
+	s, _ = s.answered(ev)
+	m := ev.Message
+	switch m.Kind {
+	case VersionsAnswer:
+		return s.change(ev)
+	case ChangeAnswer:
+		return s
+	}
+	at, entered := s.reach(m.Endpoints, m.Leader), len(s.Entered)
+	switch {
+	case m.Epoch < s.Epoch || m.Code == kerr.UnknownLeaderEpoch:
+		return s
+	case m.Epoch > s.Epoch || m.Code == kerr.FencedLeaderEpoch || m.Code == kerr.NotLeaderOrFollower:
+		return s.learn(m.Epoch, m.Leader, at)
+	case m.Leader >= 0:
+		s = s.learn(m.Epoch, m.Leader, at)
+	}
+	if len(s.Entered) > entered && m.Code != kerr.None {
+		return s
+	}
+	return s.act(q, ev)
+}
+
+// act does what the answer to a question asks for.
+func (s State) act(q question, ev Event) State {
+	m := ev.Message
+	switch m.Kind {
+	case VoteAnswer:
+		standing := s.Role == Prospective || s.Role == Candidate
+		if standing && (m.Code == kerr.None || m.Code == kerr.InvalidVoterKey) {
+			s.round = s.round.with(q.to, m.Granted && m.Code == kerr.None)
+		}
+	case FetchAnswer:
+		if s.Role == Follower && m.Code == kerr.None && m.Leader == s.Leader {
+			return s.fetch(m)
+		}
+	case SnapshotAnswer:
+		if s.Role == Follower {
+			return s.chunk(m)
+		}
+	case UpdateAnswer:
+		if s.Role == Follower && (m.Code == kerr.None || m.Code == kerr.UnsupportedVersion) {
+			return s.heard()
+		}
+	}
+	return s
+}
+
+// heard: the leader lives, and serves us.
+func (s State) heard() State {
+	s.fetched, s.farewell, s.gone, s.seeking = true, false, false, false
+	return s
+}
+
+// fetch acts on the answer to a fetch (2.5).
+func (s State) fetch(m Message) State {
+	switch {
+	case m.Diverging != nil:
+		d := *m.Diverging
+		if d.End < 0 || d.Epoch < 0 {
+			return s
+		}
+		end := s.cutFor(d)
+		if end < s.committed() || end < s.LogStart {
+			return s // the node stops (KAFKA-12460)
+		}
+		return s.truncate(end).heard()
+	case m.Snapshot != nil:
+		id := *m.Snapshot
+		if id.End < 0 || id.Epoch < 0 || id.Epoch > s.Epoch {
+			return s
+		}
+		s = s.heard()
+		if !slices.Contains(s.snapshots, id) && id.End > s.committed() {
+			s.download = &download{id: id}
+		}
+		return s
+	}
+	return s.heard().records(m)
+}
+
+// records appends what came, up to the first batch of an epoch above ours
+// (KAFKA-18723), and takes over the high watermark.
+func (s State) records(m Message) State {
+	if m.Records != nil {
+		r := m.Records.upTo(s.Epoch)
+		if r.Base == s.LogEnd && r.End > r.Base && r.follows(s.LastEpoch) {
+			s = s.append(r)
+		}
+	}
+	if m.HighWatermark >= 0 {
+		s.HighWatermark = max(s.HighWatermark, min(s.LogEnd, m.HighWatermark))
+	}
+	return s
+}
+
+func (r Records) upTo(epoch kafka.Epoch) Records {
+	for i, e := range r.Epochs {
+		if e.Epoch > epoch {
+			r.End, r.Epochs = e.Start, r.Epochs[:i]
+			r.Sets = keep(r.Sets, func(o SetAt) bool { return o.Offset < e.Start })
+			r.Levels = keep(r.Levels, func(o LevelAt) bool { return o.Offset < e.Start })
+			return r
+		}
+	}
+	return r
+}
+
+// follows tells whether epochs rise from the last one on.
+func (r Records) follows(last kafka.Epoch) bool {
+	for _, e := range r.Epochs {
+		if e.Epoch < last {
+			return false
+		}
+		last = e.Epoch
+	}
+	return len(r.Epochs) > 0
+}
+
+// chunk acts on the answer to a FetchSnapshot (2.6). Only what continues the
+// download is a sign of life.
+func (s State) chunk(m Message) State {
+	d := s.download
+	switch {
+	case d == nil || s.installing != 0:
+		return s
+	case m.Code != kerr.None, m.Snapshot == nil || *m.Snapshot != d.id, m.Position != d.position, m.Bytes <= 0,
+		d.position+int64(m.Bytes) > m.Size:
+		s.download = nil
+		return s
+	}
+	s = s.heard()
+	s.download = &download{d.id, d.position + int64(m.Bytes)}
+	return s
+}
+
+// unanswered: a voter that does not know pre-votes decides for a prospective node,
+// which then stands as before KIP-996.
+func (s State) unanswered(ev Event) State {
+	i := s.asking(ev.Call)
+	if i < 0 {
+		return s
+	}
+	q := s.questions[i]
+	s, _ = s.answered(ev)
+	if s.Role == Prospective && q.kind == VoteRequest && ev.Code == kerr.UnsupportedVersion && s.mayStand() {
+		return s.stand()
+	}
+	return s
+}

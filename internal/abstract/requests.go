@@ -1,0 +1,177 @@
+package abstract
+
+import (
+	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
+)
+
+// betweenVoters is what Vote, BeginQuorumEpoch and EndQuorumEpoch have in common.
+func (s State) betweenVoters(id kafka.NodeID, epoch kafka.Epoch) kerr.Code {
+	switch {
+	case epoch < s.Epoch:
+		return kerr.FencedLeaderEpoch
+	case id < 0:
+		return kerr.InvalidRequest
+	}
+	return kerr.None
+}
+
+// meantForUs: a request that names its receiver names this node and its directory.
+func (s State) meantForUs(m Message) kerr.Code {
+	if m.To.Node >= 0 && !m.To.Matches(s.self) {
+		return kerr.InvalidVoterKey
+	}
+	return kerr.None
+}
+
+// vote answers a Vote (2.2).
+func (s State) vote(m Message) Post {
+	refuse := func(code kerr.Code) Post { return Post{State: s, Answer: Message{Code: code}} }
+	legal := m.LastEpoch < m.Epoch || m.PreVote && m.LastEpoch == m.Epoch
+	if m.Offset < 0 || m.LastEpoch < 0 || !legal {
+		return refuse(kerr.InvalidRequest)
+	}
+	if code := s.betweenVoters(m.From.Node, m.Epoch); code != kerr.None {
+		return refuse(code)
+	}
+	if m.Epoch > s.Epoch { // also for a pre-vote
+		s = s.unattached(m.Epoch, kafka.NoNode)
+	}
+	if code := s.meantForUs(m); code != kerr.None {
+		return refuse(code)
+	}
+	granted := s.grants(m)
+	if granted && !m.PreVote && !s.voted() {
+		s.Voted = m.From
+		s = s.enter(s.Role)
+		if s.Role == Prospective {
+			s = s.ask()
+		}
+	}
+	return Post{State: s, Answer: Message{Granted: granted}, MayRefuse: m.PreVote && s.Role == Prospective}
+}
+
+// grants is the table of 3.3, after the epoch of the request has become ours.
+func (s State) grants(m Message) bool {
+	upToDate := m.LastEpoch > s.LastEpoch || m.LastEpoch == s.LastEpoch && m.Offset >= s.LogEnd
+	if m.PreVote {
+		switch s.Role {
+		case Leader:
+			return false
+		case Follower:
+			return upToDate && (!s.fetched || s.farewell || s.gone)
+		}
+		return upToDate
+	}
+	switch {
+	case s.Role != Unattached && s.Role != Prospective, m.From.Node == s.self.Node, s.self.Node < 0:
+		return false
+	case s.voted():
+		return s.Voted.Matches(m.From)
+	}
+	return s.Leader < 0 && upToDate && m.Epoch > s.lostUpTo
+}
+
+// reach is how many addresses of a leader are known: those a message names, else
+// those of the voter set.
+func (s State) reach(named int, leader kafka.NodeID) int {
+	if named > 0 || leader < 0 {
+		return named
+	}
+	v, _ := find(s.Voters, leader)
+	return v.Endpoints
+}
+
+// beginEpoch answers BeginQuorumEpoch (2.3).
+func (s State) beginEpoch(m Message) Post {
+	code := s.betweenVoters(m.Leader, m.Epoch)
+	if code == kerr.None {
+		s = s.learn(m.Epoch, m.Leader, s.reach(m.Endpoints, m.Leader))
+		code = s.meantForUs(m)
+	}
+	return Post{State: s, Answer: Message{Code: code}}
+}
+
+// endEpoch answers EndQuorumEpoch (2.4, B5).
+func (s State) endEpoch(m Message) Post {
+	code := s.betweenVoters(m.Leader, m.Epoch)
+	if code == kerr.None {
+		s = s.learn(m.Epoch, m.Leader, s.reach(m.Endpoints, m.Leader))
+		s.farewell = s.farewell || s.Role == Follower && s.Leader == m.Leader
+	}
+	return Post{State: s, Answer: Message{Code: code}}
+}
+
+// learn acts on who leads which epoch (1.5). What contradicts us is ignored: a
+// message that names ourselves comes from a past that our disk has lost, if it is
+// of a later epoch, and one epoch has one leader.
+func (s State) learn(epoch kafka.Epoch, leader kafka.NodeID, at int) State {
+	known := s.known()
+	switch {
+	case epoch < s.Epoch:
+		return s
+	case leader == s.self.Node && leader >= 0:
+		if epoch > s.Epoch {
+			s = s.unattached(epoch, kafka.NoNode)
+			s.lostUpTo = max(s.lostUpTo, epoch)
+		}
+		return s
+	case epoch > s.Epoch && leader < 0:
+		return s.unattached(epoch, kafka.NoNode)
+	case leader < 0, epoch == s.Epoch && known >= 0 && known != leader:
+		return s
+	case epoch == s.Epoch && known == leader && at <= s.at:
+		return s
+	case at > 0:
+		return s.follow(epoch, leader, at)
+	case epoch > s.Epoch || known != leader:
+		return s.unattached(epoch, leader)
+	}
+	return s
+}
+
+// leaderOnly is what requests for a leader's log have in common (2.1). A higher
+// epoch does not move us. One that is about to leave serves on, or nobody could
+// take its place.
+func (s State) leaderOnly(epoch kafka.Epoch) kerr.Code {
+	switch {
+	case epoch < s.Epoch:
+		return kerr.FencedLeaderEpoch
+	case epoch > s.Epoch:
+		return kerr.UnknownLeaderEpoch
+	case s.Role != Leader:
+		return kerr.NotLeaderOrFollower
+	}
+	return kerr.None
+}
+
+// serve answers a Fetch (2.5).
+func (s State) serve(m Message) Post {
+	code := s.leaderOnly(m.Epoch)
+	switch {
+	case m.Wait < 0 || m.Offset < 0 || m.LastEpoch < 0 || m.LastEpoch > m.Epoch:
+		code = kerr.InvalidRequest
+	case code == kerr.None && m.From.Node == s.self.Node && s.self.Node >= 0:
+		code = kerr.UnknownServerError
+	}
+	if code != kerr.None {
+		return Post{State: s, Answer: Message{Code: code, HighWatermark: kafka.NoOffset}}
+	}
+	latest, have := s.latest()
+	verdict, end := s.compare(m.Offset, m.LastEpoch)
+	a := Message{HighWatermark: s.leaderHW}
+	switch {
+	case have && (m.Offset == 0 || verdict == needsSnapshot):
+		a.Snapshot = &latest
+	case verdict == needsSnapshot:
+		a.Diverging = &EpochEnd{}
+	case verdict == diverging:
+		a.Diverging = &end
+	default:
+		if m.From.Node >= 0 {
+			s = s.reached(m.From, m.Offset).advance()
+		}
+		a.HighWatermark = s.leaderHW
+	}
+	return Post{State: s, Answer: a}
+}
