@@ -46,8 +46,19 @@ type Config struct {
 	// Fatal is called once when the node cannot go on: its directory failed, or
 	// the quorum contradicts what was committed. The node only refuses then.
 	Fatal func(error)
+	// Observer is told every step of the core, or nil.
+	Observer Observer
 	// OpenLog replaces the log on disk, for tests; nil is edge/storage.
 	OpenLog func(LogOptions) (Log, error)
+}
+
+// Observer sees what the core is told, has become and asks for, step by step,
+// before any of it is carried out. It is called by one goroutine, which waits for
+// it, and must not keep the effects.
+type Observer interface {
+	// Started is the step with which a process begins.
+	Started(cfg raft.Config, found raft.Stored, s raft.State, e raft.Effects)
+	Stepped(ev raft.Event, s raft.State, e raft.Effects)
 }
 
 // Retention says how much of the metadata log is kept besides what the latest

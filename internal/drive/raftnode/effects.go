@@ -14,7 +14,11 @@ func (l *loop) step(ev raft.Event) {
 	if l.fault != nil {
 		return
 	}
-	l.carryOut(l.core.Step(l.n.clock.now(), ev))
+	effects := l.core.Step(l.n.clock.now(), ev)
+	if l.n.cfg.Observer != nil {
+		l.n.cfg.Observer.Stepped(ev, l.core.State(), effects)
+	}
+	l.carryOut(effects)
 }
 
 // carryOut does what a step asks for, in the order that makes it safe: the

@@ -33,12 +33,16 @@ type loop struct {
 
 // newLoop makes the core and carries out what its start asks for.
 func newLoop(n *Node, stored raft.Stored) (*loop, error) {
-	core, effects, err := raft.New(n.clock.now(), n.cfg.core(), stored)
+	cfg := n.cfg.core()
+	core, effects, err := raft.New(n.clock.now(), cfg, stored)
 	if err != nil {
 		return nil, err
 	}
 	l := &loop{n: n, core: core, calls: map[raft.Call]received{}, proposals: map[uint64]*proposal{}}
 	l.clean.next = n.clock.now().Add(cleanEvery)
+	if n.cfg.Observer != nil {
+		n.cfg.Observer.Started(cfg, stored, core.State(), effects)
+	}
 	l.carryOut(effects)
 	l.started = true
 	return l, l.fault
