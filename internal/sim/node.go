@@ -4,8 +4,10 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/ottla/ottla/internal/abstract"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/raft"
+	"github.com/ottla/ottla/internal/drive/quorumtrace"
 )
 
 // node is a core with its disk, its writer and its connections: what raftnode
@@ -35,6 +37,8 @@ type node struct {
 	role      raft.Role  // as it was told last
 	state     raft.State // after the last step
 	watch     watch
+	model     quorumtrace.Observer
+	follows   abstract.Tracker
 	contact   contact
 	waiting   int          // proposals here without an answer
 	committed kafka.Offset // when they were looked at last
@@ -75,6 +79,7 @@ func (n *node) boot() {
 	}
 	n.core, n.state = core, core.State()
 	w.check.booted(n)
+	w.check.protocol(n, n.model.Started(n.cfg, stored, n.state, effects))
 	n.carryOut(effects, nil)
 	if n.up {
 		w.check.step(n)
@@ -109,6 +114,7 @@ func (n *node) stepWith(ev raft.Event, brought batches) {
 	n.state = n.core.State()
 	n.watch.after(n, ev, effects)
 	n.contact.after(n, effects)
+	n.w.check.protocol(n, n.model.Stepped(ev, n.state, effects))
 	n.carryOut(effects, brought)
 	if n.up {
 		n.w.check.step(n)

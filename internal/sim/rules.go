@@ -34,6 +34,7 @@ const (
 	L7 // all end with the same committed log
 	L8 // what was acknowledged reaches everybody
 
+	Protocol  // a step is one that the protocol's text allows, see package abstract
 	Startup   // a node starts from what a crash left
 	Assertion // the core's own checks
 	Busy      // time goes on
@@ -46,7 +47,7 @@ const (
 
 var ruleNames = [rules]string{
 	"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16",
-	"L1", "L2", "L3", "L4", "L7", "L8", "start-up", "assertion", "busy", "stuck", "epochs", "P4", "P11",
+	"L1", "L2", "L3", "L4", "L7", "L8", "protocol", "start-up", "assertion", "busy", "stuck", "epochs", "P4", "P11",
 }
 
 func (r Rule) String() string { return ruleNames[r] }

@@ -26,6 +26,7 @@ type World struct {
 	check   checker
 	work    workload
 	story   story
+	traced  io.Writer // of the steps, or nil
 	faults  Faults
 	crashes Crashes
 	changes Changes
