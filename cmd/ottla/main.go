@@ -74,6 +74,7 @@ func newRootCmd() *cobra.Command {
 		newDumpLogCmd(),
 		newFaultCmd(),
 		newSimCmd(),
+		newQuorumTraceCmd(),
 	)
 	return root
 }

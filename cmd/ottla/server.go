@@ -61,7 +61,7 @@ func (f *runFlags) disk(folders ...string) (vfs.FS, error) {
 
 // newServerCmd is "ottla server": Kafka's kafka-server-start.
 func newServerCmd() *cobra.Command {
-	f := &runFlags{}
+	f, trace := &runFlags{}, ""
 	cmd := &cobra.Command{
 		Use:   "server FILE",
 		Short: "Run a node with a properties file",
@@ -70,9 +70,13 @@ both, as process.roles says. Its directories are made ready with "ottla storage
 format". It stops in good order on SIGINT and SIGTERM.`,
 		Example: `  ottla server server.properties --override log.retention.hours=24`,
 		Args:    oneFile,
-		RunE:    func(cmd *cobra.Command, args []string) error { return f.server(cmd, args[0]) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return f.server(cmd, args[0], trace) },
 	}
 	f.define(cmd)
+	cmd.Flags().StringVar(&trace, traceFlag, "", "")
+	if err := cmd.Flags().MarkHidden(traceFlag); err != nil {
+		panic(err) // the flag was not defined
+	}
 	return cmd
 }
 
@@ -83,7 +87,7 @@ func oneFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-func (f *runFlags) server(cmd *cobra.Command, file string) error {
+func (f *runFlags) server(cmd *cobra.Command, file, trace string) error {
 	c, warnings, err := config.Load(file, f.overrides, config.Options{IgnoreUnsupported: f.ignore})
 	if err != nil {
 		return err
@@ -98,11 +102,12 @@ func (f *runFlags) server(cmd *cobra.Command, file string) error {
 	}
 	printWarnings(cmd.ErrOrStderr(), warnings)
 	tendHeap()
-	return runNode(cmd.Context(), node.Options{Config: c, FS: disk, Log: log, Version: buildVersion(), Ready: func(a node.Addresses) {
+	opt := node.Options{Config: c, FS: disk, Log: log, Version: buildVersion(), Ready: func(a node.Addresses) {
 		// Kits that start brokers wait for these two lines of Kafka's log.
 		log.Info("Transitioning from RECOVERY to RUNNING", "node.id", c.Node().ID)
 		log.Info("Kafka Server started", "version", buildVersion(), "listeners", a.Listeners, "metrics", a.Metrics)
-	}})
+	}}
+	return traced(trace, opt, func(opt node.Options) error { return runNode(cmd.Context(), opt) })
 }
 
 func printWarnings(w io.Writer, warnings []config.Warning) {

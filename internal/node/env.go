@@ -1,6 +1,7 @@
 package node
 
 import (
+	"io"
 	"log/slog"
 
 	"github.com/ottla/ottla/internal/base/config"
@@ -19,13 +20,14 @@ type env struct {
 	failure *failure
 	company *Company
 	live    *liveSettings
+	traced  io.Writer // of the quorum's steps, or nil
 }
 
 func newEnv(opt Options) *env {
 	e := &env{
 		cfg: opt.Config, self: opt.Config.Node(), fs: opt.FS, log: opt.Log, version: opt.Version,
 		watched: newWatched(opt.Config.String("ottla.metrics.listener")), failure: newFailure(),
-		company: opt.Company,
+		company: opt.Company, traced: opt.QuorumTrace,
 	}
 	if e.fs == nil {
 		e.fs = vfs.OS{}

@@ -4,6 +4,7 @@
 package node
 
 import (
+	"io"
 	"log/slog"
 	"net"
 
@@ -24,6 +25,9 @@ type Options struct {
 	Ready func(Addresses)
 	// Version is what the node calls itself towards peers.
 	Version string
+	// QuorumTrace is where every step of the quorum's core is written, in the form
+	// that package quorumtrace checks; nil is nowhere. It costs a write for each.
+	QuorumTrace io.Writer
 	// Company are the nodes that it stops together with, or nil.
 	Company *Company
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/core/raft"
+	"github.com/ottla/ottla/internal/drive/quorumtrace"
 	"github.com/ottla/ottla/internal/drive/raftnode"
 )
 
@@ -50,6 +51,9 @@ func quorumConfig(e *env, f *folders, advertised []image.Endpoint, sender raftno
 		rc.Endpoints = append(rc.Endpoints, raft.Endpoint{Name: a.Name, Host: a.Host, Port: a.Port})
 	}
 	rc.Voters, rc.Bootstrap = staticVoters(self), whomToAsk(self)
+	if e.traced != nil {
+		rc.Observer = quorumtrace.NewWriter(e.traced)
+	}
 	return rc
 }
 
