@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit explorer simulation persist scenes mutants fuzz processes interop bench figures soak deps clean
+.PHONY: build check test quick unit explorer simulation hashes persist scenes mutants fuzz processes interop bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -40,6 +40,10 @@ EXPLORE ?= 10s
 explorer:
 	$(GO) test -v -count=1 -timeout 60m ./internal/explore -toy-restarts 0
 	$(GO) test -v -count=1 -timeout 180m -run 'ExploreTheCore' ./internal/core/raft -explore $(EXPLORE)
+
+# One seed is one story: with one processor and with two, with the race detector and without.
+hashes:
+	./scripts/hashes.sh 40
 
 # Every step with which the quorum makes something durable: crashes before, in and after it, and faults of the disk.
 persist:

@@ -2,11 +2,20 @@
 # The full figures of one commit. scripts/soak.sh [PART...], all of them without
 # arguments:
 #
-#   fuzz    every fuzz target, SOAK_EXECUTIONS (1000000) each
-#   kills   SOAK_ROUNDS (10) times 30 kills, 10 pauses and 10 losses of unsynced
-#           bytes, under load, on one node and on three
-#   race    all tests with the race detector and costly invariants
-#   entry   appends to docs/soak.md what of these has been done
+#   sim       SOAK_RUNS (10000) runs of the simulated quorum, 60 s each
+#   scenes    SOAK_SEEDS (1000) seeds of each scene; P4 in all orders
+#   mutants   every planted bug
+#   persist   every persist point: crashes and faults
+#   explorer  all scopes to their end
+#   trace     steps of simulated runs and of real processes, checked against the
+#             abstract model
+#   spec      the specification in TLA+ and SPIN
+#   hashes    the same digests with any GOMAXPROCS, and with the race detector
+#   fuzz      every fuzz target, SOAK_EXECUTIONS (1000000) each
+#   kills     SOAK_ROUNDS (10) times 30 kills, 10 pauses and 10 losses of unsynced
+#             bytes, under load, on one node and on three
+#   race      all tests with the race detector and costly invariants
+#   entry     appends to docs/soak.md what of these has been done
 #
 # What is done is kept in bin/soak/COMMIT: a run that was interrupted goes on
 # where it was, and the entry tells no more than what stands there.
@@ -15,10 +24,64 @@ cd "$(dirname "$0")/.."
 
 executions=${SOAK_EXECUTIONS:-1000000}
 rounds=${SOAK_ROUNDS:-10}
+runs=${SOAK_RUNS:-10000}
+seeds=${SOAK_SEEDS:-1000}
 git diff --quiet HEAD -- . ':!docs/soak.md' || { echo "commit first: an entry names a commit" >&2; exit 1; }
 commit=$(git rev-parse --short=12 HEAD)
 done_dir=$PWD/bin/soak/$commit
 mkdir -p "$done_dir"
+
+# simtest is the tests of the simulator, built once for a commit.
+simtest() {
+	[ -x "$done_dir/sim.test" ] || go test -c -o "$done_dir/sim.test" ./internal/sim
+	(cd internal/sim && "$done_dir/sim.test" -test.timeout 0 -test.v "$@")
+}
+
+# Each chunk of 250 runs leaves a line: runs, simulated seconds, events, checks,
+# kinds of faults, seconds it took.
+sim() {
+	local n
+	touch "$done_dir/sim"
+	for ((n = $(sum 1 "$done_dir/sim"); n < runs; n += 250)); do
+		simtest -test.run '^TestSeeds$' -first $n -seeds 250 -length 60s -ledger "$done_dir/sim" >"$done_dir/sim.log" ||
+			{ grep -v '^=== ' "$done_dir/sim.log"; return 1; }
+		echo "runs $n to $((n + 249)): $(tail -1 "$done_dir/sim")"
+	done
+}
+
+# Each scene leaves a line: its name, seeds, least and most epochs, seconds.
+scenes() {
+	local name
+	touch "$done_dir/scenes"
+	for name in $(simtest -test.run '^TestSceneNames$' | sed -n 's/.*scene: //p') P4 P9 P10; do
+		! cut -f1 "$done_dir/scenes" | grep -qx "$name" || continue
+		case $name in
+		P4 | P9 | P10) simtest -test.run "^Test$name" -scenes "$seeds" -ledger "$done_dir/scenes" ;;
+		*) simtest -test.run "^TestScenesCostTheirEpochs\$/^$name\$" -scenes "$seeds" -ledger "$done_dir/scenes" ;;
+		esac >"$done_dir/scenes.log" || { grep -v '^=== ' "$done_dir/scenes.log"; return 1; }
+		grep -E 'scene_test.go:|^ok|^PASS' "$done_dir/scenes.log" | grep -v '^PASS' || true
+	done
+}
+
+# told NAME COMMAND...: once for a commit; keeps what the command prints as
+# "ledger: WHAT | RESULT" and how long it took.
+told() {
+	local name=$1 began=$SECONDS
+	shift
+	[ ! -e "$done_dir/$name.rows" ] || return 0
+	"$@" >"$done_dir/$name.log" 2>&1 || { tail -100 "$done_dir/$name.log"; return 1; }
+	sed -n 's/.*ledger: \(.*\)/\1/p' "$done_dir/$name.log" >"$done_dir/$name.new"
+	[ -s "$done_dir/$name.new" ] || { echo "$name tells nothing"; return 1; }
+	awk -v m=$(((SECONDS - began + 59) / 60)) '{ print "| " $0 " | " m " |" }' "$done_dir/$name.new" >"$done_dir/$name.rows"
+	cat "$done_dir/$name.rows"
+}
+
+mutants() { told mutants make -s mutants; }
+persist() { told persist make -s persist; }
+explorer() { told explorer make -s explorer EXPLORE=0s; }
+trace() { told trace make -s trace; }
+spec() { told spec make -s spec; }
+hashes() { told hashes ./scripts/hashes.sh 200; }
 
 fuzz() { ./scripts/fuzz.sh 0 "$executions" "$done_dir/fuzz"; }
 
@@ -44,16 +107,31 @@ race() {
 
 minutes() { echo $((($1 + 59) / 60)); }
 
-sum() { awk -v c="$1" '{ n += $c } END { print n + 0 }' "$2"; }
+sum() { awk -v c="$1" '{ n += $c } END { printf "%.0f\n", n }' "$2"; }
 
-# entry writes one line for each part that was at least begun, from what it left.
+most() { awk -v c="$1" '$c > n { n = $c } END { print n + 0 }' "$2"; }
+
+# entry writes the lines of each part that was at least begun, from what it left.
 entry() {
-	local fuzzed targets
+	local fuzzed targets took part
 	echo
 	echo "## $(date -u +%Y-%m-%d), commit $commit"
 	echo
 	echo "| what | result | minutes |"
 	echo "| --- | --- | --- |"
+	if [ -s "$done_dir/sim" ]; then
+		took=$(sum 6 "$done_dir/sim")
+		echo "| $(sum 1 "$done_dir/sim") simulated runs of 60 s, seeds from 0; $(most 5 "$done_dir/sim") kinds of faults hit" \
+			"| $(sum 2 "$done_dir/sim") simulated seconds, $(($(sum 2 "$done_dir/sim") / (took + 1))) in each; $(sum 3 "$done_dir/sim") events, $(sum 4 "$done_dir/sim") checks, no rule broken" \
+			"| $(minutes "$took") |"
+	fi
+	if [ -s "$done_dir/scenes" ]; then
+		echo "| $(wc -l <"$done_dir/scenes") scenes, $(awk '{ print $2 }' "$done_dir/scenes" | sort -n | head -1) seeds each or more; P4: $(awk '$1 == "P4" { n = $2 } END { print n + 0 }' "$done_dir/scenes") orders" \
+			"| all cost their epochs | $(minutes "$(sum 5 "$done_dir/scenes")") |"
+	fi
+	for part in mutants persist explorer trace spec hashes; do
+		[ ! -s "$done_dir/$part.rows" ] || cat "$done_dir/$part.rows"
+	done
 	if [ -s "$done_dir/fuzz" ]; then
 		fuzzed=$(cut -f1,2 "$done_dir/fuzz" | sort -u | wc -l)
 		targets=$(git grep -hoE '^func Fuzz[A-Za-z0-9_]+' -- '*_test.go' | wc -l)
@@ -70,10 +148,11 @@ entry() {
 	fi
 }
 
-[ $# -gt 0 ] || set -- fuzz kills race entry
+[ $# -gt 0 ] || set -- sim scenes mutants persist explorer trace spec hashes fuzz kills race entry
 for part in "$@"; do
 	case $part in
-	fuzz | kills | race) "$part" || { echo "FAILED: $part" >&2; exit 1; } ;;
+	sim | scenes | mutants | persist | explorer | trace | spec | hashes | fuzz | kills | race)
+		"$part" || { echo "FAILED: $part" >&2; exit 1; } ;;
 	entry) entry | tee -a docs/soak.md ;;
 	*) echo "unknown part $part" >&2; exit 1 ;;
 	esac

@@ -27,6 +27,7 @@ stage quick 3 make -s check
 stage unit 5 make -s unit
 stage explorer 2 make -s explorer
 stage simulation 5 make -s simulation
+stage hashes 1 make -s hashes
 stage persist 1 make -s persist
 stage fuzz 3 make -s fuzz
 stage processes 6 make -s processes

@@ -13,6 +13,7 @@ type clock struct {
 	since kafka.Instant
 	speed int64         // in thousandths
 	ahead kafka.Instant // what jumps have added
+	wrong int64         // seconds of its date, in a scene
 	// due is the core's deadline by this clock, deadline the same by the world's.
 	due, deadline kafka.Instant
 }
@@ -66,6 +67,9 @@ const today = 1_780_000_000
 // date is what a process takes for the date when it starts.
 func (w *World) date(n *node) int64 {
 	right := today + int64(time.Duration(w.now)/time.Second)
+	if w.stage != nil {
+		return right + n.wrong
+	}
 	if !w.chance(1, 2, Skewed) {
 		return right
 	}

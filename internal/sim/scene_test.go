@@ -3,6 +3,7 @@ package sim
 import (
 	"flag"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,7 @@ func sceneSeeds() int {
 // playScene plays seeds of a scene on all processors.
 func playScene(t *testing.T, sc Scene, count int) []Told {
 	t.Helper()
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs make garbage and keep nothing
 	all, seeds := make([]Told, count), make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -54,12 +56,16 @@ func playScene(t *testing.T, sc Scene, count int) []Told {
 func TestScenesCostTheirEpochs(t *testing.T) {
 	for _, sc := range Scenes() {
 		t.Run(sc.Name, func(t *testing.T) {
+			began := time.Now()
 			all := playScene(t, sc, sceneSeeds())
 			least, most := all[0].Epochs, all[0].Epochs
 			for _, told := range all {
 				least, most = min(least, told.Epochs), max(most, told.Epochs)
 			}
 			t.Logf("%d seeds, epochs: %d to %d; %s", len(all), least, most, sc.What)
+			if !t.Failed() {
+				enter(t, sc.Name, len(all), least, most, seconds(began))
+			}
 		})
 	}
 }
@@ -71,18 +77,26 @@ func TestP4InAllOrdersOfLinks(t *testing.T) {
 		count = sceneSeeds() // a sample; make scenes plays all
 	}
 	i := slices.IndexFunc(Scenes(), func(sc Scene) bool { return sc.Name == "P4-example" })
+	began := time.Now()
 	playScene(t, Scenes()[i], count)
 	t.Logf("%d orders", count)
+	if !t.Failed() {
+		enter(t, "P4", count, 0, 0, seconds(began))
+	}
 }
 
 // P9: at both levels of kraft.version, that is at a metadata.version of 3.9-IV0
 // with static voters and of 4.4-IV2 with dynamic ones: the core does not even
 // know metadata.version, and so nothing but the version of Vote decides.
 func TestP9AtBothLevels(t *testing.T) {
+	began := time.Now()
 	for _, dynamic := range []bool{false, true} {
 		sc := cutOffScenes()[0]
 		sc.Dynamic = dynamic
 		playScene(t, sc, sceneSeeds())
+	}
+	if !t.Failed() {
+		enter(t, "P9", sceneSeeds(), 0, 0, seconds(began))
 	}
 }
 
@@ -90,6 +104,7 @@ func TestP9AtBothLevels(t *testing.T) {
 // event), and are not without one for longer than F more than the worse of all
 // old and all new ones.
 func TestP10MixedQuorums(t *testing.T) {
+	began := time.Now()
 	var median, worst [6]time.Duration
 	for i, m := range Mixes() {
 		var gaps []time.Duration
@@ -108,6 +123,9 @@ func TestP10MixedQuorums(t *testing.T) {
 		if over := worst[i+2] - max(worst[0], worst[1]); over > limit && sceneSeeds() >= 1000 {
 			t.Errorf("%s: the worst is %v more than of all old and all new", m.Name, over)
 		}
+	}
+	if !t.Failed() {
+		enter(t, "P10", sceneSeeds(), 0, 0, seconds(began))
 	}
 }
 

@@ -18,6 +18,7 @@ func Scenes() []Scene {
 	all = append(all, restartScenes()...)
 	all = append(all, memberScenes()...)
 	all = append(all, stuckScenes()...)
+	all = append(all, clockScenes()...)
 	for _, m := range Mixes() {
 		all = append(all, m.Scene())
 	}

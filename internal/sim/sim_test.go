@@ -81,7 +81,7 @@ func play(first uint64, count int) *figures {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for seed := range seeds {
-				f.add(Run(seed, nil))
+				f.add(RunPlan(planOf(seed), nil))
 			}
 		})
 	}
@@ -100,6 +100,9 @@ func TestSeeds(t *testing.T) {
 	f := play(*firstFlag, seedCount())
 	took := time.Since(began)
 	t.Logf("%v\n%.0f simulated seconds a second", f, f.simulated.Seconds()/took.Seconds())
+	if len(f.failed) == 0 {
+		enter(t, f.runs, int(f.simulated.Seconds()), f.events, f.checks.Sum(), f.faults.Hit(), seconds(began))
+	}
 	for _, r := range f.failed {
 		t.Errorf("seed %d breaks %v\n  %v\n  read it: ottla sim --seed %d --trace\n  keep it: a line about it in internal/sim/testdata/seeds/%d.txt",
 			r.Plan.Seed, r.Failure, r.Plan, r.Plan.Seed, r.Plan.Seed)

@@ -200,7 +200,8 @@ func tryAll(t *testing.T, all []tried) {
 	for _, x := range some {
 		wanted[x.kind()] = true
 	}
-	t.Logf("%d runs; %d of %d (%d %%)", len(some), len(met), len(wanted), 100*len(met)/len(wanted))
+	t.Logf("ledger: %s: persist site x when x what is left, %d runs | %d of %d (%d %%)",
+		t.Name(), len(some), len(met), len(wanted), 100*len(met)/len(wanted))
 	for kind := range wanted {
 		if !met[kind] {
 			t.Errorf("never came: %s", kind)
