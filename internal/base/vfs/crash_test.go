@@ -221,3 +221,16 @@ func TestDropUnsyncedWithASeedKeepsTheSyncedBytes(t *testing.T) {
 		}
 	}
 }
+
+func TestACrashTakesAnUnsyncedLinkAndNotItsFile(t *testing.T) {
+	m := NewMem()
+	must(t, MkdirAllSync(m, "/d/a", 0o755))
+	must(t, MkdirAllSync(m, "/d/b", 0o755))
+	must(t, WriteFileAtomic(m, "/d/a/f", []byte("bytes")))
+	must(t, m.Link("/d/a/f", "/d/b/f"))
+	after := m.Crash()
+	holds(t, after, "/d/a/f", "bytes")
+	absent(t, after, "/d/b/f")
+	must(t, m.SyncDir("/d/b"))
+	holds(t, m.Crash(), "/d/b/f", "bytes")
+}

@@ -203,6 +203,14 @@ func (f *Fault) Rename(from, to string) error {
 	return f.under.Rename(from, to)
 }
 
+// Link is an OpCreate of the new name.
+func (f *Fault) Link(from, to string) error {
+	if err := f.check(OpCreate, to); err != nil {
+		return err
+	}
+	return f.under.Link(from, to)
+}
+
 // ReadDir is an OpRead.
 func (f *Fault) ReadDir(name string) ([]fs.DirEntry, error) {
 	if err := f.check(OpRead, name); err != nil {

@@ -1,6 +1,7 @@
 package vfs
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -144,6 +145,9 @@ func (l *Lossy) OpenFile(name string, flag int, perm fs.FileMode) (File, error) 
 	}
 	return &lossyFile{osFile: f.(osFile), disk: l, node: n}, nil
 }
+
+// Link is refused, as the memory knows each file by one name.
+func (l *Lossy) Link(_, to string) error { return fail("link", to, errors.ErrUnsupported) }
 
 // Rename takes what is known along with the file or folder.
 func (l *Lossy) Rename(from, to string) error {

@@ -244,6 +244,29 @@ func (m *Mem) Rename(from, to string) error {
 	return nil
 }
 
+// Link gives a file a second name. Before the SyncDir of its folder a crash takes
+// the name away, not the file.
+func (m *Mem) Link(from, to string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, err := m.find(from)
+	if err == nil && n.dir {
+		err = errIsFolder
+	}
+	if err != nil {
+		return fail("link", from, err)
+	}
+	p, base, err := m.parent(to)
+	if err == nil && p.entries[base] != nil {
+		err = fs.ErrExist
+	}
+	if err != nil {
+		return fail("link", to, err)
+	}
+	m.set(entryChange{p, base, n})
+	return nil
+}
+
 // ReadDir lists a folder in order of names.
 func (m *Mem) ReadDir(name string) ([]fs.DirEntry, error) {
 	m.mu.RLock()

@@ -36,6 +36,9 @@ func (OS) RemoveAll(name string) error { return os.RemoveAll(name) }
 // Rename replaces the target atomically.
 func (OS) Rename(from, to string) error { return os.Rename(from, to) }
 
+// Link makes a hard link.
+func (OS) Link(from, to string) error { return os.Link(from, to) }
+
 // ReadDir lists a folder in order of names.
 func (OS) ReadDir(name string) ([]fs.DirEntry, error) { return os.ReadDir(name) }
 

@@ -234,3 +234,26 @@ func TestABootIDAndSpaceAreKnown(t *testing.T) {
 		}
 	})
 }
+
+func TestALinkIsASecondNameOrRefused(t *testing.T) {
+	each(t, func(t *testing.T, d FS, root string) {
+		first, second := filepath.Join(root, "first"), filepath.Join(root, "second")
+		write(t, d, first, "the bytes")
+		err := d.Link(first, second)
+		if errors.Is(err, errors.ErrUnsupported) {
+			absent(t, d, second)
+			return
+		}
+		must(t, err)
+		must(t, d.Remove(first))
+		holds(t, d, second, "the bytes")
+		write(t, d, first, "others")
+		holds(t, d, second, "the bytes")
+		if err := d.Link(first, second); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("a link to a name that is taken gives %v", err)
+		}
+		if err := d.Link(filepath.Join(root, "no"), filepath.Join(root, "x")); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a link of a file that is not there gives %v", err)
+		}
+	})
+}

@@ -21,6 +21,10 @@ type FS interface {
 	Remove(name string) error
 	RemoveAll(name string) error
 	Rename(from, to string) error
+	// Link gives a file a second name; fs.ErrExist if there is something of that
+	// name. Not every disk can: the error is then of its own kind, and nothing was
+	// done.
+	Link(from, to string) error
 	ReadDir(name string) ([]fs.DirEntry, error)
 	Stat(name string) (fs.FileInfo, error)
 	// SyncDir makes the entries of a folder durable: creations, renames and
