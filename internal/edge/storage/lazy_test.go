@@ -41,7 +41,7 @@ func TestFilesAreMadeWhenTheyAreNeeded(t *testing.T) {
 	must(t, err)
 	f("one record", ".log partition.metadata")
 	r.reopen(false)
-	f("after a crash", ".log leader-epoch-checkpoint partition.metadata")
+	f("after a crash", ".log partition.metadata")
 	if r.End() != 1 || r.LastEpoch() != 3 {
 		t.Errorf("end %d, epoch %d", r.End(), r.LastEpoch())
 	}

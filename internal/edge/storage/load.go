@@ -18,23 +18,8 @@ const privateFiles = 16
 // crash interrupted, cuts a torn end off and brings indexes, epochs and producer
 // state in line with the batches. Opening is possible again after any crash.
 func Open(opt Options) (*Log, error) {
-	if opt.Files == nil {
-		opt.Files = NewFiles(privateFiles)
-	}
-	if opt.Now == nil {
-		opt.Now = time.Now
-	}
-	opt.FS = opt.Files.Relieve(opt.FS)
-	dir := &folder{fs: opt.FS, name: filepath.Clean(opt.Dir)}
-	l := &Log{
-		identity: identity{partition: opt.TP, folder: dir, now: opt.Now, baseLogger: opt.Logger},
-		health:   health{tp: opt.TP, onError: opt.OnError},
-		fs:       opt.FS, files: opt.Files, metrics: opt.Metrics, onWork: opt.OnWork,
-		beforeTruncate: opt.BeforeTruncate, expiry: opt.ProducerExpiry,
-		snapshots: snapshots{folder: dir, at: kafka.NoOffset},
-	}
-	l.random.Seed(opt.Seed, uint64(opt.TP.Partition))
-	l.settings.Store(&opt.Config)
+	l := newLog(opt)
+	opt.FS = l.fs
 	if err := l.load(opt); err != nil {
 		for _, s := range l.segments {
 			_ = s.closeIdle()
@@ -42,6 +27,28 @@ func Open(opt Options) (*Log, error) {
 		return nil, fmt.Errorf("open the log in %s: %w", opt.Dir, err)
 	}
 	return l, nil
+}
+
+// newLog is a log of which nothing is known yet but what it was opened with.
+func newLog(opt Options) *Log {
+	if opt.Files == nil {
+		opt.Files = NewFiles(privateFiles)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	disk := opt.Files.Relieve(opt.FS)
+	dir := &folder{fs: disk, name: filepath.Clean(opt.Dir)}
+	l := &Log{
+		identity: identity{partition: opt.TP, folder: dir, now: opt.Now, baseLogger: opt.Logger},
+		health:   health{tp: opt.TP, onError: opt.OnError},
+		fs:       disk, files: opt.Files, metrics: opt.Metrics, onWork: opt.OnWork,
+		beforeTruncate: opt.BeforeTruncate, expiry: opt.ProducerExpiry,
+		snapshots: snapshots{folder: dir, at: kafka.NoOffset},
+	}
+	l.random.Seed(opt.Seed, uint64(opt.TP.Partition))
+	l.settings.Store(&opt.Config)
+	return l
 }
 
 // load makes the folder or reads what is in it. A new log is not synced: like
@@ -52,9 +59,10 @@ func (l *Log) load(opt Options) error {
 		return err
 	}
 	if fresh {
-		l.topicID = opt.TopicID
-		if err := writeTopicID(l.fs, l.folder.path(), opt.TopicID); err != nil {
-			return err
+		if l.topicID = opt.TopicID; !opt.TopicID.IsZero() {
+			if err := writeTopicID(l.fs, l.folder.join(PartitionMetadataFile), opt.TopicID); err != nil {
+				return err
+			}
 		}
 		return l.begin(max(opt.LogStart, 0))
 	}
@@ -86,22 +94,30 @@ func (l *Log) load(opt Options) error {
 	return l.CloseIdle()
 }
 
-// begin makes the first segment of a new log. Its files are made when something
-// is written to them: many logs are made at once, and some are never written to.
-// A log that does not begin at 0 needs one to say so.
+// begin makes the first segment of a new log. One that does not begin at 0 needs
+// files to say so.
 func (l *Log) begin(at kafka.Offset) error {
+	if at == 0 {
+		l.beginBlank()
+		return nil
+	}
 	s := l.newSegment(at, 0, "")
 	s.timesKnown = true
 	l.segments = []*segment{s}
 	l.start, l.end, l.recovery = at, at, at
-	if at > 0 {
-		if err := create(s); err != nil {
-			return err
-		}
-		return l.CloseIdle()
+	if err := create(s); err != nil {
+		return err
 	}
+	return l.CloseIdle()
+}
+
+// beginBlank gives a new log a segment whose files are made when something is
+// written to them: many logs are made at once, and some are never written to.
+func (l *Log) beginBlank() {
+	s := l.newSegment(0, 0, "")
+	s.timesKnown = true
 	s.log.unborn, s.offsets.file.unborn, s.times.file.unborn = true, true, true
-	return nil
+	l.segments = []*segment{s}
 }
 
 // findSegments takes over the log files, in order, and removes index files that

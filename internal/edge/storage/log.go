@@ -41,8 +41,10 @@ type Options struct {
 	// only the tail that a killed process may have torn is validated.
 	SameBoot bool
 
-	Files *Files           // shared by all logs of a node; nil makes a small one
-	Now   func() time.Time // nil is time.Now
+	// Births make the folders of new logs; only New needs them.
+	Births *Births
+	Files  *Files           // shared by all logs of a node; nil makes a small one
+	Now    func() time.Time // nil is time.Now
 	// Logger gets what recovery found; nil discards.
 	Logger *slog.Logger
 	// OnError is called once, with the first write or sync that failed. From

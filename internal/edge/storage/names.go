@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/vfs"
@@ -56,7 +58,8 @@ func parseFileName(name string) (base kafka.Offset, suffix string, ok bool) {
 // folder is where a log lives. The name changes when the partition is deleted
 // or moved, while readers go on.
 type folder struct {
-	fs vfs.FS
+	fs    vfs.FS
+	birth atomic.Pointer[birth] // until it is there; changed under mu
 
 	mu   sync.RWMutex
 	name string
@@ -85,8 +88,14 @@ func (f *folder) make() (fresh bool, err error) {
 	return false, err
 }
 
-// open opens a file of the folder, which is not renamed meanwhile.
+// open opens a file of the folder, which is not renamed meanwhile. A file to be
+// made finds a folder.
 func (f *folder) open(name string, flag int) (vfs.File, error) {
+	if flag&os.O_CREATE != 0 {
+		if err := f.bear(); err != nil {
+			return nil, err
+		}
+	}
 	f.mu.RLock()
 	defer f.mu.RUnlock()
 	return f.fs.OpenFile(filepath.Join(f.name, name), flag, 0o644)
@@ -103,6 +112,10 @@ func (f *folder) read(name string, limit int64) ([]byte, error) {
 func (f *folder) rename(to string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if b := f.birth.Load(); b != nil && !b.made {
+		f.name = to
+		return nil
+	}
 	if err := f.fs.Rename(f.name, to); err != nil {
 		return err
 	}

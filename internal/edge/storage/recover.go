@@ -279,7 +279,7 @@ func (r *recovery) markUnsynced() {
 func (r *recovery) settleEpochsAndProducers() error {
 	r.epochs.truncateEnd(r.end)
 	r.epochs.truncateStart(r.start)
-	if err := r.saveLearned(); err != nil {
+	if err := r.settleEpochs(); err != nil {
 		return err
 	}
 	err := truncation{r.Log}.reloadProducersFrom(r.found, min(r.end, r.replayFrom))
@@ -292,11 +292,24 @@ func (r *recovery) settleEpochsAndProducers() error {
 
 // saveLearned writes the epochs if they are not those in the file.
 func (r *recovery) saveLearned() error {
-	if !r.damaged && slices.Equal(r.epochs.list, r.saved) {
+	if r.savedAll() {
 		return nil
 	}
 	r.damaged, r.saved = false, slices.Clone(r.epochs.list)
 	return r.writeEpochs(false)
+}
+
+func (r *recovery) savedAll() bool { return !r.damaged && slices.Equal(r.epochs.list, r.saved) }
+
+// settleEpochs writes the epochs in the end. The file of a log without an entry in its
+// offset index may stay behind, see saveEpochs: a start after a crash would otherwise
+// write thousands of files.
+func (r *recovery) settleEpochs() error {
+	if !r.savedAll() && !r.damaged && len(r.segments) == 1 && r.segments[0].offsets.n == 0 {
+		r.epochsBehind = true
+		return nil
+	}
+	return r.saveLearned()
 }
 
 // flush writes pending index entries, and before those of the last segment the

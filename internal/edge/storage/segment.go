@@ -341,6 +341,9 @@ func (s *segment) closeIdle() error {
 	return errors.Join(errs...)
 }
 
+// indexPending tells whether index entries are not in the files yet.
+func (s *segment) indexPending() bool { return len(s.offsets.pending)+len(s.times.pending) > 0 }
+
 // flushIndexes writes the pending entries of a segment's indexes. The time index
 // comes first: recovery begins to scan at the last offset entry and relies on
 // the time index to cover all that lies before.

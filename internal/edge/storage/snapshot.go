@@ -80,6 +80,9 @@ type snapshots struct {
 // checksum tells a torn one, and it can be made again from the log. Of older
 // snapshots only those at the base of a segment stay.
 func (n *snapshots) write(at kafka.Offset, ps *producers, segments []*segment) error {
+	if err := n.folder.bear(); err != nil {
+		return err
+	}
 	if err := vfs.ReplaceFile(n.folder.fs, n.folder.join(FileName(at, snapshotSuffix)), ps.encode()); err != nil {
 		return err
 	}

@@ -135,6 +135,9 @@ func (l flushing) saveBirth() error {
 func (l flushing) plan(sealed bool) work {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.folder.unborn() {
+		return work{end: l.end} // nothing was written
+	}
 	w := work{end: l.end, epochs: !l.epochsSaved, dir: !l.dirSaved, born: !l.bornSaved}
 	list := l.segments
 	if sealed {
@@ -195,8 +198,9 @@ func (l *Log) SyncDue() error {
 // The file may be behind for as long as the first batch of each epoch that it lacks
 // lies behind the last entry of the offset index in the file: a recovery reads from
 // there on, and learns those epochs from the batches. So it comes before every
-// flush of that index, and a log that takes its first records, as thousands do when
-// many topics are made or a broker fails, is spared the file until its next Tick.
+// flush of that index, and before a sync is done. A log that takes its first records,
+// as thousands do when many topics are made or a broker fails, is spared the file until
+// one of them.
 func (l *Log) saveEpochs() error {
 	l.mu.RLock()
 	behind := l.epochsBehind
@@ -213,6 +217,9 @@ func (l *Log) saveEpochs() error {
 func (l *Log) writeEpochs(sync bool) error {
 	l.epochFile.Lock()
 	defer l.epochFile.Unlock()
+	if err := l.folder.bear(); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	b := l.epochs.encode()
 	l.epochsSaved, l.epochsBehind = sync, false

@@ -88,13 +88,10 @@ func mayBeTorn(opt Options, files []found) bool {
 	return !slices.ContainsFunc(files, func(f found) bool { return f.suffix == logSuffix && f.size > 0 })
 }
 
-// writeTopicID writes the topic id to a folder that was just made, unless it is
-// zero. Nobody reads the folder yet, and a file that is torn counts as none.
-func writeTopicID(f vfs.FS, dir string, id kafka.TopicID) error {
-	if id.IsZero() {
-		return nil
-	}
-	file, err := f.OpenFile(filepath.Join(dir, PartitionMetadataFile), os.O_WRONLY|os.O_CREATE, 0o644)
+// writeTopicID writes the topic id's file to a folder that was just made. Nobody
+// reads the folder yet, and a file that is torn counts as none.
+func writeTopicID(f vfs.FS, name string, id kafka.TopicID) error {
+	file, err := f.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
 	}

@@ -272,6 +272,9 @@ func (x *index) entriesBelow(end kafka.Offset) (int, error) {
 
 // restart drops all segments and begins an empty one at o.
 func (l truncation) restart(o kafka.Offset) error {
+	if err := l.folder.bear(); err != nil {
+		return err
+	}
 	if err := l.lower(o); err != nil {
 		return err
 	}

@@ -25,8 +25,8 @@ func (l *Log) stir() {
 	l.onWork(l)
 }
 
-// Tick does what is due from time to time: it writes new epochs, and pending index
-// entries of a log that has fallen idle, removes files whose delay has passed, and syncs
+// Tick does what is due from time to time: it writes pending index entries, and the
+// epochs, of a log that has fallen idle, removes files whose delay has passed, and syncs
 // segments that were rolled, or all when flush.ms says so. It needs to be called
 // only for logs that asked for it by Options.OnWork, as most have nothing to do.
 func (l *Log) Tick() error {
@@ -48,11 +48,10 @@ func (l *Log) Tick() error {
 func (l upkeep) tick() (settled bool, err error) {
 	l.writer.Lock()
 	defer l.writer.Unlock()
-	if err = l.usable(); err == nil {
-		err = l.saveEpochs()
-	}
-	if err == nil {
-		err = l.active().flushIndexes()
+	if err = l.usable(); err == nil && l.active().indexPending() {
+		if err = l.saveEpochs(); err == nil {
+			err = l.active().flushIndexes()
+		}
 	}
 	if err == nil {
 		err = l.purge(false)
@@ -121,6 +120,12 @@ func (l *Log) Close(sync bool) error {
 }
 
 func (l upkeep) finish(sync bool) error {
+	if l.blank() && !sync {
+		return nil
+	}
+	if l.blank() {
+		return l.folder.bear() // what is assigned here is found by the next start
+	}
 	if err := l.saveEpochs(); err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 // their new roles.
 func (m *Manager) Publish(delta image.Delta, img *image.Image) {
 	m.image.Store(img)
+	m.made = false
 	for _, t := range delta.Deleted {
 		m.deleteTopic(t)
 	}
@@ -102,7 +103,12 @@ func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 		target = kafka.DirID{}
 	}
 	m.setAside(p.Name)
-	log, dir, err := m.cfg.Dirs.Create(p.Name, p.ID.Topic, target, *p.Policy())
+	create := m.cfg.Dirs.Create
+	if m.made {
+		create = m.cfg.Dirs.CreateLater
+	}
+	m.made = true
+	log, dir, err := create(p.Name, p.ID.Topic, target, *p.Policy())
 	if err != nil {
 		m.cfg.Log.Error("replica cannot be made", "topic", p.Name.Topic, "partition", int32(p.Name.Partition), "err", err)
 		return
@@ -125,13 +131,20 @@ func (m *Manager) strays() {
 	}
 }
 
-// setAside makes room for another topic of the same name.
+// setAside makes room for another topic of the same name. An empty log of an unknown
+// topic is what a crash leaves in the middle of its creation: nobody misses it.
 func (m *Manager) setAside(name kafka.TopicPartition) {
 	l, ok := m.loaded[name]
 	if !ok {
 		return
 	}
 	delete(m.loaded, name)
+	if l.Topic.IsZero() && l.Log.End() == 0 {
+		if err := m.cfg.Dirs.Delete(l.Log); err != nil {
+			m.cfg.Log.Error("half a log stays in place", "topic", name.Topic, "partition", int32(name.Partition), "err", err)
+		}
+		return
+	}
 	m.cfg.Log.Warn("log is not in the metadata and is set aside", "topic", name.Topic, "partition", int32(name.Partition), "topic_id", l.Topic)
 	if err := m.cfg.Dirs.Stray(l.Log); err != nil {
 		m.cfg.Log.Error("stray log stays in place", "topic", name.Topic, "partition", int32(name.Partition), "err", err)

@@ -2,6 +2,7 @@ package partitions_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions/testbed"
+	"github.com/ottla/ottla/internal/edge/storage"
 )
 
 func named(topic string) kafka.TopicPartition { return kafka.TopicPartition{Topic: topic} }
@@ -156,6 +158,44 @@ func TestLogsAreFoundAgain(t *testing.T) {
 	}
 	if fmt.Sprint(again.Dirs.Aside) != "[{stray 0}]" {
 		t.Errorf("set aside: %v", again.Dirs.Aside)
+	}
+}
+
+// A crash may leave a new log's folder without its topic's id. Nothing is lost, and
+// nobody has to look at it.
+func TestAHalfMadeLogIsMadeAgain(t *testing.T) {
+	mem := vfs.NewMem()
+	b := testbed.New(t, mem, "/data", 2).Start()
+	topic := b.Topic("t", 1)
+	folder := filepath.Join(b.Dirs.Root[b.Find("t", 0).Status().Dir], "t-0")
+	b.Stop()
+	if err := mem.Remove(filepath.Join(folder, storage.PartitionMetadataFile)); err != nil {
+		t.Fatal(err)
+	}
+	again := b.Again(mem)
+	if _, err := again.Find("t", 0).Append(records(5), false); err != nil {
+		t.Error(err)
+	}
+	if id, err := storage.ReadTopicID(mem, folder); id != topic || err != nil {
+		t.Errorf("the folder has topic %v, %v", id, err)
+	}
+	if len(again.Dirs.Aside) != 0 || fmt.Sprint(again.Dirs.Gone) != "[{t 0}]" {
+		t.Errorf("set aside %v, deleted %v", again.Dirs.Aside, again.Dirs.Gone)
+	}
+}
+
+// One request may create thousands of logs: the first shows whether a directory
+// takes one, and nobody waits for the folders of the others.
+func TestOfManyNewLogsOneIsWaitedFor(t *testing.T) {
+	b := newBed(t).Start()
+	id := b.Topic("t", 10)
+	if b.Dirs.Later != 9 {
+		t.Errorf("%d of 10 logs may be made later, want 9", b.Dirs.Later)
+	}
+	b.Apply(testbed.Partition(id, 10, testbed.Self))
+	b.Publish()
+	if b.Dirs.Later != 9 {
+		t.Error("a lone log was to be made later")
 	}
 }
 

@@ -23,6 +23,8 @@ type Dirs interface {
 	// Create makes the log of a new replica in the named directory, or in one of
 	// its own choice where dir is zero, and tells which.
 	Create(tp kafka.TopicPartition, topic kafka.TopicID, dir kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error)
+	// CreateLater is Create of a log whose folder may be made later.
+	CreateLater(tp kafka.TopicPartition, topic kafka.TopicID, dir kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error)
 	// Delete takes the log out of service at once; its files go later.
 	Delete(l *storage.Log) error
 	// Stray sets a log aside that metadata does not know, for people to look at.
@@ -93,6 +95,7 @@ type Manager struct {
 	loaded   map[kafka.TopicPartition]LoadedLog // not attached yet
 	defaults config.LogConfig
 	started  bool
+	made     bool // this Publish has made a log
 }
 
 // NewManager makes a manager of the logs that were found in the directories.

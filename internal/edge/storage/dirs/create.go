@@ -9,6 +9,7 @@ import (
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
@@ -16,6 +17,26 @@ import (
 // zero, in the one with the fewest logs, and tells which. A directory that
 // fails meanwhile goes offline; with a free choice the next one is tried.
 func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error) {
+	return d.create(tp, topic, id, c, storage.Open)
+}
+
+// CreateLater is Create of a log whose folder may follow later: a directory then fails
+// as in any other write. So of many logs that are made at once, nobody waits for all
+// who needs but one; the first of them is to be made by Create, as it shows whether a
+// directory takes folders.
+func (d *Dirs) CreateLater(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error) {
+	return d.create(tp, topic, id, c, func(opt storage.Options) (*storage.Log, error) {
+		if there, err := vfs.Exists(d.fs, opt.Dir); there || err != nil {
+			return storage.Open(opt)
+		}
+		return storage.New(opt), nil
+	})
+}
+
+// open makes a log; it may open one that it finds.
+type open func(storage.Options) (*storage.Log, error)
+
+func (d *Dirs) create(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig, open open) (*storage.Log, kafka.DirID, error) {
 	choice := d.emptiestFirst()
 	if !id.IsZero() {
 		dir := d.byID(id)
@@ -27,7 +48,7 @@ func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.Dir
 	err := error(ErrDirOffline)
 	for _, dir := range choice {
 		var l *storage.Log
-		if l, err = d.createIn(dir, tp, topic, c); err == nil {
+		if l, err = d.createIn(dir, tp, topic, c, open); err == nil {
 			return l, dir.id, nil
 		}
 		if errors.Is(err, storage.ErrTopicID) || errors.Is(err, errThere) {
@@ -39,7 +60,7 @@ func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.Dir
 
 var errThere = errors.New("the log is there already")
 
-func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.TopicID, c config.LogConfig) (*storage.Log, error) {
+func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.TopicID, c config.LogConfig, open open) (*storage.Log, error) {
 	dir.mu.Lock()
 	err := dir.err
 	if _, there := dir.logs[tp]; err == nil && there {
@@ -54,7 +75,7 @@ func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.Top
 	}
 	opt := d.logOptions(dir, tp)
 	opt.TopicID, opt.Config = topic, c
-	l, err := storage.Open(opt)
+	l, err := open(opt)
 	if errors.Is(err, storage.ErrTopicID) {
 		return nil, err
 	}

@@ -88,6 +88,7 @@ type directory struct {
 	doomed []doomed       // folders that wait for their removal
 
 	stirred stirred
+	births  *storage.Births
 	// The rounds at which checkpoints were written last; used by upkeep alone.
 	recovered, started uint64
 

@@ -390,6 +390,48 @@ func TestANewReplicaGoesWhereTheFewestAre(t *testing.T) {
 	}
 }
 
+// Rule: a log whose folder follows later is in service at once, and a clean stop
+// leaves it to the next start.
+func TestALogThatIsMadeLaterIsFoundAgain(t *testing.T) {
+	n := formatted(t)
+	n.start()
+	for i := range kafka.PartitionID(20) {
+		l, dir, err := n.CreateLater(tp("a", i), topicID, ids[1], testConfig())
+		must(t, err)
+		if dir != ids[1] || l.TopicID() != topicID {
+			t.Fatalf("log of topic %s in %s", l.TopicID(), dir)
+		}
+		n.marks[l.TP()] = 0
+	}
+	if _, _, err := n.CreateLater(tp("a", 3), topicID, ids[1], testConfig()); err == nil {
+		t.Error("a log was made twice")
+	}
+	n.Close(true, 1, n)
+	n.start()
+	loaded := n.Loaded()
+	if len(loaded) != 20 {
+		t.Errorf("%d logs were found, want 20", len(loaded))
+	}
+	for _, l := range loaded {
+		if l.Topic != topicID || l.Dir != ids[1] {
+			t.Errorf("%v is of topic %s in %s", l.Name, l.Topic, l.Dir)
+		}
+	}
+}
+
+// A folder that is there, as one that could not be renamed when its topic was
+// deleted, is opened and told from a new one.
+func TestALogMadeLaterDoesNotTakeAnothersFolder(t *testing.T) {
+	n := formatted(t)
+	n.start()
+	n.append(n.create("a", 0, ids[1]), "1")
+	must(t, n.disk.Rename(paths[1]+"/a-0", paths[1]+"/b-0"))
+	_, _, err := n.CreateLater(tp("b", 0), kafka.TopicID{7}, ids[1], testConfig())
+	if !errors.Is(err, storage.ErrTopicID) {
+		t.Errorf("%v, want ErrTopicID", err)
+	}
+}
+
 func TestADeletedLogLeavesNothingToItsSuccessor(t *testing.T) {
 	n := formatted(t)
 	n.start()

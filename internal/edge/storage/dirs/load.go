@@ -59,6 +59,7 @@ func (d loading) directory(from *Directory) *directory {
 		logs:        map[kafka.TopicPartition]*storage.Log{},
 		uncleanable: map[*storage.Log]bool{},
 		checkpoints: checkpoints{fs: d.fs, root: from.Path},
+		births:      storage.NewBirths(d.work.Go),
 	}
 	if from.Err != nil {
 		dir.err = fmt.Errorf("log directory %s cannot be used: %w", from.Path, from.Err)
@@ -223,6 +224,7 @@ func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Optio
 		OnError:        func(err error) { d.fail(dir, err) },
 		OnWork:         dir.stirred.add,
 		BeforeTruncate: func(to kafka.Offset) error { return dir.checkpoints.lower(tp, to) },
+		Births:         dir.births,
 		Seed:           uint64(d.opt.Now().UnixNano()),
 		Metrics:        &d.figures.logs,
 	}
@@ -247,6 +249,7 @@ func (d loading) refuseDoubles() error {
 // abandon closes what was opened, without claiming a clean shutdown.
 func (d loading) abandon() {
 	for _, dir := range d.list {
+		dir.births.Close()
 		for _, l := range slices.Backward(dir.all()) {
 			_ = l.Close(false) // the error that ends the start is the one to tell
 		}

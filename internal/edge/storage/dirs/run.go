@@ -102,6 +102,7 @@ func (d *Dirs) Close(clean bool, epoch kafka.BrokerEpoch, owner Owner) {
 		}
 		var closing sync.WaitGroup
 		for _, dir := range d.list {
+			dir.births.Close()
 			closing.Go(func() { d.closeDirectory(dir, clean, epoch) })
 		}
 		closing.Wait()

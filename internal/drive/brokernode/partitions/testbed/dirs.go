@@ -28,6 +28,8 @@ type Dirs struct {
 	offline map[kafka.DirID]bool
 	// Aside lists what was set aside as stray, Gone what was deleted.
 	Aside, Gone []kafka.TopicPartition
+	// Later counts the logs that CreateLater made.
+	Later int
 }
 
 // NewDirs makes count directories below root.
@@ -109,6 +111,14 @@ func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, dir kafka.Di
 	}
 	log, err := d.openLog(tp, topic, dir, c)
 	return log, dir, err
+}
+
+// CreateLater is Create, and counts.
+func (d *Dirs) CreateLater(tp kafka.TopicPartition, topic kafka.TopicID, dir kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error) {
+	d.mu.Lock()
+	d.Later++
+	d.mu.Unlock()
+	return d.Create(tp, topic, dir, c)
 }
 
 func (d *Dirs) emptiest() kafka.DirID {
