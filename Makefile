@@ -80,6 +80,7 @@ bench:
 FIGURES ?=
 figures: deps build
 	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -run '^$$' -bench 'FirstProduceAfterKill$(FIGURES)' -benchtime 5x -timeout 1h ./internal/itest/figures
+	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -run '^$$' -bench 'FirstRecordEverywhere$(FIGURES)' -benchtime 3x -timeout 1h ./internal/itest/figures
 
 # Hours, in parts that go on where they were interrupted; writes docs/soak.md.
 soak: deps build

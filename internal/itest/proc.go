@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -80,6 +81,41 @@ func (p *Proc) Output() string { return p.out.String() }
 
 // Pid is the process id.
 func (p *Proc) Pid() int { return p.cmd.Process.Pid }
+
+// Resident is how many bytes of memory the process has (RSS).
+func (p *Proc) Resident(t testing.TB) int64 {
+	t.Helper()
+	statm, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var size, resident int64
+	if _, err := fmt.Sscan(string(statm), &size, &resident); err != nil {
+		t.Fatal(err)
+	}
+	return resident * int64(os.Getpagesize())
+}
+
+// Processor is how much processor time the process has used.
+func (p *Proc) Processor(t testing.TB) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.Pid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const ticks = 100 // a second, in what Linux tells of processes
+	_, rest, _ := strings.Cut(string(stat), ") ")
+	fields := strings.Fields(rest)
+	var total time.Duration
+	for _, f := range fields[11:13] { // utime and stime
+		n, err := strconv.ParseInt(f, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += time.Duration(n) * time.Second / ticks
+	}
+	return total
+}
 
 // Running tells whether the process has not ended.
 func (p *Proc) Running() bool {
