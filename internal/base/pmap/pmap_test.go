@@ -140,3 +140,38 @@ func BenchmarkWith(b *testing.B) {
 		i++
 	}
 }
+
+// A map that grows past a list, and shrinks again, stays what it is.
+func TestAListBecomesATree(t *testing.T) {
+	m, want := Ordered[int, int](), map[int]int{}
+	for i := range 3 * maxFew {
+		key := (i * 37) % (3 * maxFew)
+		before := m
+		m = m.With(key, i)
+		want[key] = i
+		if !maps.Equal(content(m), want) || before.Has(key) {
+			t.Fatalf("with %d keys it holds %v, want %v", i+1, content(m), want)
+		}
+	}
+	for i := range 3 * maxFew {
+		m = m.Without(i)
+		delete(want, i)
+		if !maps.Equal(content(m), want) || m.Has(i) || m.Len() != len(want) {
+			t.Fatalf("without %d it holds %v, want %v", i, content(m), want)
+		}
+	}
+}
+
+// BenchmarkFill is the making of a topic's partitions.
+func BenchmarkFill(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		e := Ordered[int, int]().Edit()
+		for i := range 10 {
+			e.Set(i, i)
+		}
+		if m := e.Done(); m.Len() != 10 {
+			b.Fatal(m.Len())
+		}
+	}
+}
