@@ -60,3 +60,11 @@ func (a *audience) leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.
 		a.controller.node.Leader(leader, epoch, latest)
 	}
 }
+
+// worked is what our own controller made of records when it wrote them.
+func (a *audience) worked(epoch kafka.Epoch, begin, end kafka.Offset) []image.Stride {
+	if a.controller == nil {
+		return nil
+	}
+	return a.controller.node.Worked(epoch, begin, end)
+}

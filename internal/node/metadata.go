@@ -46,6 +46,7 @@ func joinQuorum(ctx context.Context, e *env, f *folders, advertised []image.Endp
 		Publishers: m.audience.publishers(),
 		Applied:    m.audience.applied,
 		Leader:     m.audience.leader,
+		Worked:     m.audience.worked,
 		Fault: func(err error) {
 			e.watched.changes.Errors.Add(1)
 			e.failure.fail(fmt.Errorf("the metadata log cannot be applied: %w", err))

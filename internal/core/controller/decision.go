@@ -75,10 +75,10 @@ func (d *draft) image() *image.Image {
 	for _, r := range d.records[d.settled:] {
 		recs = append(recs, r.Message)
 	}
-	next, _, err := image.Apply(d.img, recs)
+	stride, err := image.Step(d.img, recs)
 	invariant.Check(err == nil, "decided records do not apply: %v", err)
-	d.img, d.settled = next, len(d.records)
-	return next
+	d.img, d.settled = stride.Image(), len(d.records)
+	return d.img
 }
 
 // nextOffset is where the next record of the draft goes.

@@ -36,6 +36,26 @@ type Replay struct {
 	prev *Image
 }
 
+// Stride is what records made of an image: where they lead, and what they
+// touched. Work it out once, and a Replay can take it instead of the records.
+type Stride struct {
+	after   *Image
+	changed *changes
+}
+
+// Step gives the stride of recs, which directly follow prev in the log. Errors
+// are those of Apply.
+func Step(prev *Image, recs []metarec.Message) (Stride, error) {
+	r := NewReplay(prev)
+	if err := r.Add(prev.NextOffset(), recs); err != nil {
+		return Stride{}, err
+	}
+	return Stride{r.after(), r.a.readable}, nil
+}
+
+// Image is the image after the records.
+func (s Stride) Image() *Image { return s.after }
+
 // NewReplay begins with the image that the records follow.
 func NewReplay(prev *Image) *Replay { return &Replay{a: applierOf(prev), prev: prev} }
 
@@ -51,11 +71,36 @@ func (r *Replay) Add(base kafka.Offset, recs []metarec.Message) error {
 	return nil
 }
 
+// Take applies records that end at an offset by their strides, one after the
+// other. The first one must begin where the replay is by now: at an image that
+// holds the same. It tells whether it did; strides in and out of a metadata
+// transaction are not taken, only their records are.
+func (r *Replay) Take(end kafka.Offset, strides ...Stride) bool {
+	open := r.a.next.open != nil
+	for _, s := range strides {
+		open = open || s.after.open != nil
+	}
+	if open || len(strides) == 0 {
+		return false
+	}
+	for _, s := range strides {
+		r.a.changed.merge(s.changed)
+	}
+	r.a.reset(strides[len(strides)-1].after)
+	r.a.offset = end - 1
+	return true
+}
+
 // Done gives the image after all records, and what they changed for readers.
 func (r *Replay) Done() (*Image, Delta) {
+	next := r.after()
+	return next, r.a.readable.delta(r.prev.Stable(), next.Stable())
+}
+
+func (r *Replay) after() *Image {
 	next := r.a.image()
 	next.prov.Offset = r.a.offset
-	return next, r.a.readable.delta(r.prev.Stable(), next.Stable())
+	return next
 }
 
 // applier is an image under change.

@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -34,29 +35,29 @@ func (d *Delta) Empty() bool {
 		!d.Features && !d.Quotas && !d.ProducerIDs && !d.ACLs && !d.Scram && !d.Tokens
 }
 
-// set is a set of keys that costs nothing while it is empty.
-type set[K comparable] map[K]struct{}
+// list gathers keys as records touch them, in any order and more than once.
+type list[K comparable] []K
 
-func (s *set[K]) add(k K) {
-	if *s == nil {
-		*s = set[K]{}
+func (l *list[K]) add(k K) {
+	if n := len(*l); n == 0 || (*l)[n-1] != k {
+		*l = append(*l, k)
 	}
-	(*s)[k] = struct{}{}
 }
 
-func (s *set[K]) addAll(o set[K]) {
-	for k := range o { // in any order: it is a set again
-		s.add(k)
-	}
+// sorted puts the keys in order, each once.
+func (l *list[K]) sorted(compare func(a, b K) int) []K {
+	slices.SortFunc(*l, compare)
+	*l = slices.Compact(*l)
+	return *l
 }
 
 // changes gathers what records touched.
 type changes struct {
-	topics      set[kafka.TopicID] // created or deleted
+	topics      list[kafka.TopicID] // created or deleted
 	partitions  touched
-	brokers     set[kafka.NodeID]
-	controllers set[kafka.NodeID]
-	configs     set[Resource]
+	brokers     list[kafka.NodeID]
+	controllers list[kafka.NodeID]
+	configs     list[Resource]
 
 	features, quotas, producerIDs, acls, scram, tokens bool
 }
@@ -68,11 +69,11 @@ func (c *changes) clone() *changes {
 }
 
 func (c *changes) merge(o *changes) {
-	c.topics.addAll(o.topics)
+	c.topics = append(c.topics, o.topics...)
 	c.partitions.addAll(&o.partitions)
-	c.brokers.addAll(o.brokers)
-	c.controllers.addAll(o.controllers)
-	c.configs.addAll(o.configs)
+	c.brokers = append(c.brokers, o.brokers...)
+	c.controllers = append(c.controllers, o.controllers...)
+	c.configs = append(c.configs, o.configs...)
 	c.features = c.features || o.features
 	c.quotas = c.quotas || o.quotas
 	c.producerIDs = c.producerIDs || o.producerIDs
@@ -87,11 +88,11 @@ func (c *changes) delta(before, after *Image) Delta {
 	d := Delta{
 		Before: before, Features: c.features, Quotas: c.quotas, ProducerIDs: c.producerIDs,
 		ACLs: c.acls, Scram: c.scram, Tokens: c.tokens,
-		Brokers:     slices.Sorted(maps.Keys(c.brokers)),
-		Controllers: slices.Sorted(maps.Keys(c.controllers)),
-		Configs:     slices.SortedFunc(maps.Keys(c.configs), compareResources),
+		Brokers:     c.brokers.sorted(cmp.Compare),
+		Controllers: c.controllers.sorted(cmp.Compare),
+		Configs:     c.configs.sorted(compareResources),
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(c.topics), kafka.TopicID.Compare) {
+	for _, id := range c.topics.sorted(kafka.TopicID.Compare) {
 		old, had := before.topics.Get(id)
 		_, has := after.topics.Get(id)
 		switch {

@@ -25,7 +25,7 @@ func diff[K, V any](walk iter.Seq2[K, V], other func(K) (V, bool), same func(a, 
 }
 
 // both gathers the keys that two maps do not have in common.
-func both[K comparable, V any](a, b pmap.Map[K, V], same func(a, b V) bool, into *set[K]) {
+func both[K comparable, V any](a, b pmap.Map[K, V], same func(a, b V) bool, into *list[K]) {
 	if a.Same(b) {
 		return
 	}

@@ -63,7 +63,7 @@ type Config struct {
 // Node is this node's controller, active or standing by.
 type Node struct {
 	cfg    Config
-	runner *statelog.Runner[*image.Image, controller.Versioned]
+	runner *statelog.Runner[speculative, controller.Versioned]
 	origin time.Time
 
 	// soft is made anew at each claim; decisions, which the runner serialises,
@@ -82,32 +82,50 @@ type Node struct {
 	fencedByProof atomic.Int64
 }
 
+// speculative is the metadata with all that was decided, and what the last change
+// made of it.
+type speculative struct {
+	img  *image.Image
+	step image.Stride
+}
+
 // New makes a controller that stands by.
 func New(cfg Config) *Node {
-	subject := statelog.Subject[*image.Image, controller.Versioned]{Apply: apply, Encode: encode, At: at}
+	subject := statelog.Subject[speculative, controller.Versioned]{Apply: apply, Encode: encode, At: at}
 	return &Node{cfg: cfg, runner: statelog.New(subject, cfg.Quorum), origin: time.Now()}
 }
 
-func apply(prev *image.Image, records []controller.Versioned) (*image.Image, error) {
+func apply(prev speculative, records []controller.Versioned) (speculative, error) {
 	messages := make([]metarec.Message, len(records))
 	for i, r := range records {
 		messages[i] = r.Message
 	}
-	next, _, err := image.Apply(prev, messages)
-	return next, err
+	step, err := image.Step(prev.img, messages)
+	return speculative{step.Image(), step}, err
 }
 
 func encode(dst []byte, r controller.Versioned) ([]byte, error) {
 	return metarec.AppendMetadata(dst, r.Message, r.Version)
 }
 
-func at(img *image.Image, end kafka.Offset) *image.Image {
-	prov := img.Provenance()
-	if prov.Offset == end-1 {
-		return img
+func at(s speculative, end kafka.Offset) speculative {
+	prov := s.img.Provenance()
+	if prov.Offset != end-1 {
+		prov.Offset = end - 1
+		s.img = s.img.At(prov)
 	}
-	prov.Offset = end - 1
-	return img.At(prov)
+	return s
+}
+
+// Worked gives what the active controller has worked out for the records from
+// begin to end when it appended them in epoch; nothing when it did not, or not
+// as one batch. The view need not replay them then.
+func (n *Node) Worked(epoch kafka.Epoch, begin, end kafka.Offset) []image.Stride {
+	var strides []image.Stride
+	for _, s := range n.runner.Steps(epoch, begin, end) {
+		strides = append(strides, s.step)
+	}
+	return strides
 }
 
 // Active tells whether this node is the active controller.
@@ -147,7 +165,7 @@ func (n *Node) activate(epoch kafka.Epoch, latest *image.Image) {
 		return controller.Activate(img, soft, now, n.cfg.Bootstrap)
 	}
 	var none struct{}
-	n.runner.ClaimWith(epoch, latest, n.cfg.Quorum.LogEnd(), bound(n, first, &none), func(err error) {
+	n.runner.ClaimWith(epoch, speculative{img: latest}, n.cfg.Quorum.LogEnd(), bound(n, first, &none), func(err error) {
 		switch {
 		case err == nil, errors.Is(err, kerr.NotController):
 		case errors.Is(err, kerr.RequestTimedOut):
@@ -228,9 +246,9 @@ func submit[T any](n *Node, decide Decide[T], done func(T, error)) {
 
 // bound is a decision as the runner takes it, at the time it is taken; its reply
 // goes into reply.
-func bound[T any](n *Node, decide Decide[T], reply *T) statelog.Decide[*image.Image, controller.Versioned] {
-	return func(img *image.Image, _ kafka.Offset) (statelog.Change[controller.Versioned], error) {
-		d := decide(n.now(), img, n.soft)
+func bound[T any](n *Node, decide Decide[T], reply *T) statelog.Decide[speculative, controller.Versioned] {
+	return func(s speculative, _ kafka.Offset) (statelog.Change[controller.Versioned], error) {
+		d := decide(n.now(), s.img, n.soft)
 		*reply = d.Reply
 		return statelog.Change[controller.Versioned]{Records: d.Records, Atomic: d.Atomic, Then: d.Then}, d.Err
 	}

@@ -25,7 +25,8 @@ type quorumOfOne struct {
 	t        *testing.T
 	mu       sync.Mutex
 	end      kafka.Offset
-	pending  [][]byte
+	pending  []appended
+	worked   int      // batches that the controller knew when they were committed
 	names    []string // of all records, in order
 	resigned []kafka.Epoch
 	img      *image.Image
@@ -35,7 +36,14 @@ type quorumOfOne struct {
 	raised   int16 // kraft.version
 }
 
-func (q *quorumOfOne) Append(_ kafka.Epoch, framed [][]byte) (kafka.Offset, error) {
+// appended is a batch that waits for its commit.
+type appended struct {
+	epoch  kafka.Epoch
+	end    kafka.Offset
+	framed [][]byte
+}
+
+func (q *quorumOfOne) Append(epoch kafka.Epoch, framed [][]byte) (kafka.Offset, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.refuse) > 0 {
@@ -43,8 +51,8 @@ func (q *quorumOfOne) Append(_ kafka.Epoch, framed [][]byte) (kafka.Offset, erro
 		q.refuse = q.refuse[1:]
 		return 0, err
 	}
-	q.pending = append(q.pending, framed...)
 	q.end += kafka.Offset(len(framed))
+	q.pending = append(q.pending, appended{epoch, q.end, framed})
 	return q.end, nil
 }
 
@@ -73,8 +81,21 @@ func (q *quorumOfOne) Resign(epoch kafka.Epoch) {
 func (q *quorumOfOne) commit() {
 	q.t.Helper()
 	q.mu.Lock()
+	for _, b := range q.pending {
+		q.replay(b)
+	}
+	q.pending = nil
+	end := q.end
+	q.mu.Unlock()
+	q.node.Applied(end)
+}
+
+// replay applies a batch. What the controller has worked out for it must be the
+// same.
+func (q *quorumOfOne) replay(b appended) {
+	q.t.Helper()
 	var records []metarec.Message
-	for _, raw := range q.pending {
+	for _, raw := range b.framed {
 		m, _, err := metarec.ReadMetadata(raw)
 		if err != nil {
 			q.t.Fatal(err)
@@ -82,15 +103,18 @@ func (q *quorumOfOne) commit() {
 		records = append(records, m)
 		q.names = append(q.names, m.MessageName())
 	}
-	q.pending = nil
 	next, _, err := image.Apply(q.img, records)
 	if err != nil {
 		q.t.Fatal(err)
 	}
+	short := image.NewReplay(q.img)
+	if short.Take(b.end, q.node.Worked(b.epoch, b.end-kafka.Offset(len(b.framed)), b.end)...) {
+		q.worked++
+		if got, _ := short.Done(); !got.Equal(next) {
+			q.t.Errorf("worked out for the batch that ends at %d: %+v", b.end, image.Between(next, got))
+		}
+	}
 	q.img = next
-	end := q.end
-	q.mu.Unlock()
-	q.node.Applied(end)
 }
 
 func (q *quorumOfOne) written() []string {
@@ -145,6 +169,24 @@ func TestANewClusterBeginsWithItsBootstrapRecords(t *testing.T) {
 		q.commit()
 		if got := q.written(); !slices.Equal(got, want) {
 			t.Errorf("the second epoch wrote %v more", got[len(want):])
+		}
+	})
+}
+
+// "The view need not replay them then."
+func TestTheActiveControllerKnowsWhatItsBatchesMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 0)
+		defer q.node.Stop()
+		q.lead(1)
+		q.commit()
+		Submit(q.node, time.Hour, registerBroker(), func(controller.Registered, error) {})
+		q.commit()
+		if _, ok := q.img.Broker(7); !ok || q.worked != 2 {
+			t.Errorf("knew %d batches, broker registered: %v", q.worked, ok)
+		}
+		if made := q.node.Worked(1, 0, q.end); made != nil {
+			t.Errorf("still knows what was applied: %v", made)
 		}
 	})
 }

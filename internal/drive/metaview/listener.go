@@ -27,12 +27,7 @@ func (v *View) Commit(batches ...Batch) {
 	}
 	replay := image.NewReplay(v.latest)
 	for _, b := range batches {
-		records, err := decode(b.Records)
-		if err != nil {
-			v.fault(fmt.Errorf("batch at offset %d: %w", b.Base, err))
-			return
-		}
-		if err := replay.Add(b.Base, records); err != nil {
+		if err := v.replay(replay, b); err != nil {
 			v.fault(err)
 			return
 		}
@@ -44,6 +39,19 @@ func (v *View) Commit(batches ...Batch) {
 	v.end = last.End
 	v.publish(delta)
 	v.maybeSnapshot()
+}
+
+// replay applies a batch, or takes what the active controller in this process has
+// worked out for it already.
+func (v *View) replay(r *image.Replay, b Batch) error {
+	if v.cfg.Worked != nil && len(b.Records) > 0 && r.Take(b.End, v.cfg.Worked(b.Epoch, b.Base, b.End)...) {
+		return nil
+	}
+	records, err := decode(b.Records)
+	if err != nil {
+		return fmt.Errorf("batch at offset %d: %w", b.Base, err)
+	}
+	return r.Add(b.Base, records)
 }
 
 // Load replaces the image by a snapshot's: batches yields its framed records.

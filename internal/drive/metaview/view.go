@@ -32,6 +32,10 @@ type Config struct {
 	// Leader is told of leaders in order with the commits, together with all
 	// that was committed before, an open metadata transaction included.
 	Leader func(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Image)
+	// Worked gives what the records from begin to end made of the image before
+	// them, if somebody in this process worked that out when it appended them in
+	// epoch; nothing otherwise. Nil: nobody does.
+	Worked func(epoch kafka.Epoch, begin, end kafka.Offset) []image.Stride
 	// Fault is called once when the log holds what cannot be applied. The node
 	// must stop: skipping a record is never right (KAFKA-14275).
 	Fault     func(error)

@@ -288,6 +288,40 @@ func TestBatchesCommittedTogetherArePublishedOnce(t *testing.T) {
 
 // "In that case the snapshot is given up: the write that is under way may still
 // be carried out", and nothing but that.
+// "The view need not replay them then": what cannot be decoded is not looked at.
+func TestWhatTheControllerWorkedOutIsNotReplayed(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 30})
+	commit(t, v, 0, level())
+	step := func(prev *image.Image, records ...metarec.Message) image.Stride {
+		t.Helper()
+		made, err := image.Step(prev, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	first := step(v.Image(), topic(0))
+	second := step(first.Image(), topic(1))
+	v.cfg.Worked = func(epoch kafka.Epoch, begin, end kafka.Offset) []image.Stride {
+		if epoch == 7 && begin == 1 && end == 3 {
+			return []image.Stride{first, second}
+		}
+		return nil
+	}
+	g.high = 4
+	v.Commit(
+		Batch{Base: 1, End: 3, Epoch: 7, TimestampMs: 9, Records: [][]byte{{1, 99, 0}, {1, 99, 0}}},
+		Batch{Base: 3, End: 4, Epoch: 7, TimestampMs: 9, Records: framed(t, topic(2))},
+	)
+	if len(s.faults) > 0 || !slices.Equal(s.topics, []int{0, 3}) || !slices.Equal(s.created, []int{0, 3}) {
+		t.Errorf("faults %v, published %v topics, %v created", s.faults, s.topics, s.created)
+	}
+	if got, want := v.Image().Provenance(), (image.Provenance{Offset: 3, Epoch: 7, TimestampMs: 9}); got != want {
+		t.Errorf("the image is of %+v, not %+v", got, want)
+	}
+}
+
 func TestASnapshotOnAHangingDiskIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &ground{high: 1, hang: make(chan struct{})}, &seen{}

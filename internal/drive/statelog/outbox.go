@@ -36,6 +36,7 @@ type batch[S any] struct {
 	bytes  int
 	after  S            // the state with it
 	end    kafka.Offset // of the log with it
+	steps  []S          // the state after each change in it
 }
 
 // idle tells whether there is something to hand over and nobody does.
@@ -67,6 +68,7 @@ func (b *batch[S]) joins(next *batch[S]) bool {
 	b.framed = append(b.framed, next.framed...)
 	b.bytes += next.bytes
 	b.after, b.end = next.after, next.end
+	b.steps = append(b.steps, next.steps...)
 	return true
 }
 
@@ -107,6 +109,9 @@ func (r *Runner[S, R]) flush() []answer {
 	}
 	r.shift(end - b.end)
 	o.good, o.goodEnd, o.handed = r.subject.at(b.after, end), end, end
+	if end > r.applied {
+		r.taken = append(r.taken, taken[S]{end - kafka.Offset(len(b.framed)), end, b.steps})
+	}
 	return r.due()
 }
 

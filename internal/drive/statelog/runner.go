@@ -13,6 +13,7 @@
 package statelog
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -87,6 +88,8 @@ type Runner[S, R any] struct {
 	parked  []parked     // ordered by end
 	lost    error        // what to answer while we do not lead
 	outbox  outbox[S]
+	// taken are the batches that the log has and that are not applied yet.
+	taken []taken[S]
 	// settling: a decision waits for the log because it changes something beside
 	// the state; nothing is decided meanwhile.
 	settling bool
@@ -98,6 +101,12 @@ type parked struct {
 	begin, end kafka.Offset
 	wrote      bool // records of its own, from begin on; else it waits for those it has seen
 	done       func(error)
+}
+
+// taken is a batch in the log, and what was worked out for it.
+type taken[S any] struct {
+	begin, end kafka.Offset
+	steps      []S
 }
 
 // Lost is the answer to who had records appended when leadership was lost: the
@@ -136,7 +145,7 @@ func (r *Runner[S, R]) claim(epoch kafka.Epoch, state S, end kafka.Offset) {
 	r.term++
 	r.epoch, r.state, r.end, r.applied = epoch, r.subject.at(state, end), end, end
 	r.outbox = outbox[S]{good: r.state, goodEnd: end, handed: end}
-	r.settling = false
+	r.taken, r.settling = nil, false
 }
 
 // Renounce stops to lead. Everything parked fails with why, and so does every
@@ -148,7 +157,7 @@ func (r *Runner[S, R]) Renounce(why error) {
 	waiting, handed := r.parked, r.outbox.handed
 	r.term++
 	r.epoch, r.state, r.parked, r.lost = kafka.NoEpoch, none, nil, why
-	r.outbox, r.settling = outbox[S]{}, false
+	r.outbox, r.taken, r.settling = outbox[S]{}, nil, false
 	r.moved.Broadcast()
 	r.mu.Unlock()
 	for _, p := range waiting {
@@ -252,7 +261,7 @@ func (r *Runner[S, R]) write(change Change[R]) error {
 		b.bytes = len(encoded)
 		end += kafka.Offset(len(records))
 		state = r.subject.at(next, end)
-		b.after, b.end = state, end
+		b.after, b.end, b.steps = state, end, []S{next}
 		batches = append(batches, b)
 	}
 	if err := r.outbox.add(batches); err != nil {
@@ -267,7 +276,37 @@ func (r *Runner[S, R]) write(change Change[R]) error {
 func (r *Runner[S, R]) Applied(end kafka.Offset) {
 	r.mu.Lock()
 	r.applied = max(r.applied, end)
+	r.forget(end)
 	all := r.due()
 	r.mu.Unlock()
 	tell(all)
+}
+
+// Steps gives the states that were worked out for the records from begin to end,
+// the last one being the state after all of them; none when they are not exactly a
+// batch that was appended in this epoch and is not applied yet. Whoever learns of
+// the commit need not apply the records a second time.
+func (r *Runner[S, R]) Steps(epoch kafka.Epoch, begin, end kafka.Offset) []S {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.epoch != epoch {
+		return nil
+	}
+	at, _ := slices.BinarySearchFunc(r.taken, begin, func(t taken[S], begin kafka.Offset) int { return cmp.Compare(t.begin, begin) })
+	if at == len(r.taken) || r.taken[at].begin != begin || r.taken[at].end != end {
+		return nil
+	}
+	return r.taken[at].steps
+}
+
+// forget drops what was worked out for records below end.
+func (r *Runner[S, R]) forget(end kafka.Offset) {
+	n := 0
+	for n < len(r.taken) && r.taken[n].end <= end {
+		n++
+	}
+	clear(r.taken[:n])
+	if r.taken = r.taken[n:]; len(r.taken) == 0 {
+		r.taken = nil
+	}
 }
