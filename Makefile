@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit explorer simulation hashes persist scenes mutants fuzz processes interop bench figures soak deps clean
+.PHONY: build check test quick unit explorer spec simulation hashes persist scenes mutants fuzz processes interop bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -15,6 +15,7 @@ check: $(BIN)/staticcheck
 	$(GO) vet ./...
 	$(GO) vet -tags planted ./internal/sim ./internal/planted
 	$(GO) vet -tags hunt ./internal/sim
+	$(GO) vet -tags spec ./internal/spec
 	$(BIN)/staticcheck ./...
 	$(GO) test -short ./internal/lint
 	$(GO) test -short -race $$($(GO) list ./... | grep -v -e /internal/itest/ -e /internal/lint)
@@ -48,6 +49,12 @@ hashes:
 # Every step with which the quorum makes something durable: crashes before, in and after it, and faults of the disk.
 persist:
 	$(GO) test -v -count=1 -timeout 15m -run 'PersistSite' ./internal/drive/raftnode
+
+# The quorum as spec/ has it, in TLA+ and in Promela: its properties, its planted mistakes, and that it reaches the states
+# that the core reaches. SPEC=-large takes the large scopes, too.
+SPEC ?=
+spec: deps
+	./scripts/spec.sh $(SPEC)
 
 # The scenes of docs/kip-996.md: how many epochs each costs, over this many seeds of each.
 SEEDS ?= 1000

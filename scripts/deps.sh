@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Installs what the tests need and is not there yet: a C compiler for the race
-# detector, kcat, the tools for network namespaces, Java with Maven, and the jars
-# of Apache Kafka. As root on Debian it needs nothing but apt and Go; elsewhere
-# it says what to install.
+# detector, kcat, the tools for network namespaces, Java with Maven, the jars of
+# Apache Kafka, and the checkers of spec/: SPIN, and tla-checker, which is built
+# with Rust 1.88 or newer. As root on a Debian that is new enough it needs nothing
+# but apt and Go; elsewhere it says what to install.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,6 +21,8 @@ need ip iproute2
 need iptables iptables
 need javac default-jdk-headless
 need mvn maven
+need spin spin
+need cargo cargo
 
 install() { DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; }
 
@@ -48,3 +51,17 @@ fetch() {
 		dependency:copy-dependencies -DoutputDirectory="$2" >&2
 }
 for version in "${@:-4.4.0}"; do kafka "$version"; done
+
+# tla VERSION: the checker of TLA+, in a folder of its own. Built without the
+# optimization at linking that triples the minutes.
+tla() {
+	local to="$cache/tla-checker-$1"
+	[ -x "$to/bin/tla" ] && return
+	if [ "$(printf '%s\n' 1.88 "$(rustc --version | cut -d' ' -f2)" | sort -V | head -1)" != 1.88 ]; then
+		echo "please install Rust 1.88 or newer: tla-checker needs it, and this is $(rustc --version)" >&2
+		exit 1
+	fi
+	CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
+		cargo install --quiet --locked --bin tla --version "$1" --root "$to" tla-checker >&2
+}
+tla 0.24.11

@@ -22,10 +22,11 @@ summary() {
 	printf '%s\n' "${report[@]}"
 }
 
-stage deps 3 make -s deps
+stage deps 6 make -s deps
 stage quick 3 make -s check
 stage unit 5 make -s unit
 stage explorer 2 make -s explorer
+stage spec 4 make -s spec
 stage simulation 5 make -s simulation
 stage hashes 1 make -s hashes
 stage persist 1 make -s persist
