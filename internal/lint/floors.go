@@ -23,6 +23,7 @@ var floors = []struct {
 	{"internal/dumplog", 3}, // a reader of files, over base and edge
 	{"internal/sim", 6},
 	{"internal/explore", 6},
+	{"internal/spec", 6},
 	{"internal/planted", 6},
 	{"internal/itest", 6},
 	{"internal/gen", 6},
