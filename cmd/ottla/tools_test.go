@@ -96,7 +96,7 @@ t      1          1       0      1         1
 	f("Completed updating config for topic t.\n", "", "configs", "--alter", "--entity-type", "topics", "--entity-name", "t", "--add-config", "cleanup.policy=[compact,delete]", "--delete-config", "retention.ms")
 	f("NAME            VALUE           SOURCE\ncleanup.policy  compact,delete  DYNAMIC_TOPIC_CONFIG\n", "", "configs", "--describe", "--topic", "t")
 	f("Completed updating config for all brokers.\n", "", "configs", "--alter", "--broker-defaults", "--add-config", "log.retention.ms=5")
-	f("[\n  {\n    \"name\": \"log.retention.ms\",\n    \"value\": \"5\",\n    \"source\": \"DYNAMIC_DEFAULT_BROKER_CONFIG\",\n    \"sensitive\": false\n  }\n]\n", "", "configs", "--describe", "--broker-defaults", "--json")
+	f("[\n  {\n    \"name\": \"log.retention.ms\",\n    \"value\": \"5\",\n    \"source\": \"DYNAMIC_DEFAULT_BROKER_CONFIG\",\n    \"sensitive\": false\n  },\n  {\n    \"name\": \"min.insync.replicas\",\n    \"value\": \"1\",\n    \"source\": \"DYNAMIC_DEFAULT_BROKER_CONFIG\",\n    \"sensitive\": false\n  }\n]\n", "", "configs", "--describe", "--broker-defaults", "--json")
 	f("broker 1 has no settings of its own (--all prints the others)\n", "", "configs", "--describe", "--broker", "1")
 	no("alter settings of topic t: INVALID_CONFIG: Invalid value bad for configuration segment.ms: Not a number of type LONG", "configs", "--alter", "--topic", "t", "--add-config", "segment.ms=bad")
 	no("describe settings of broker 9: unknown broker", "configs", "--describe", "--broker", "9")

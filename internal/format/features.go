@@ -86,8 +86,9 @@ func parseFeatures(flags []string) (map[string]int16, error) {
 type levels struct {
 	metadata image.Level
 	kraft    int16
-	// others are the features besides these two at a level above 0, by name.
-	// Only those that were asked for: a cluster finalizes what it uses.
+	// others are the features besides these two at a level above 0, by name: the
+	// levels that were asked for, else those with which Kafka formats a cluster of
+	// this metadata.version, as far as this release serves them.
 	others []namedLevel
 }
 
@@ -122,23 +123,46 @@ func chooseLevels(r Request, dynamic bool) (levels, error) {
 	if l.kraft, err = kraftLevel(asked, dynamic); err != nil {
 		return levels{}, err
 	}
+	if err := checkAsked(asked, l.metadata); err != nil {
+		return levels{}, err
+	}
+	for _, f := range features {
+		level, explicit := asked[f.name]
+		if !explicit {
+			level = min(f.usual(l.metadata), image.RangeOf(image.Served(), f.name).Max)
+		}
+		if level > 0 && f.name != image.KRaftVersion {
+			l.others = append(l.others, namedLevel{f.name, level})
+		}
+	}
+	return l, nil
+}
+
+// checkAsked refuses levels that do not exist, or not at a metadata.version.
+func checkAsked(asked map[string]int16, metadata image.Level) error {
 	for _, name := range slices.Sorted(maps.Keys(asked)) {
 		level := asked[name]
 		f, known := featureNamed(name)
 		switch {
 		case name == image.MetadataVersion:
-			continue
 		case !known:
-			return levels{}, refuse("Unsupported feature: %s. Supported features are: %s", name, featureNames())
+			return refuse("Unsupported feature: %s. Supported features are: %s", name, featureNames())
 		case level < 0 || level > f.max:
-			return levels{}, refuse("No feature:%s with feature level %d; levels are 0 to %d", name, level, f.max)
-		case level > 0 && l.metadata < f.needs:
-			return levels{}, fmt.Errorf("%s could not be set to %d because it depends on metadata.version level %d (%s)", name, level, f.needs, f.needs)
-		case level > 0 && name != image.KRaftVersion:
-			l.others = append(l.others, namedLevel{name, level})
+			return refuse("No feature:%s with feature level %d; levels are 0 to %d", name, level, f.max)
+		case level > 0 && metadata < f.needs:
+			return fmt.Errorf("%s could not be set to %d because it depends on metadata.version level %d (%s)", name, level, f.needs, f.needs)
 		}
 	}
-	return l, nil
+	return nil
+}
+
+// usual is the level with which Kafka formats a cluster of a metadata.version.
+func (f feature) usual(metadata image.Level) int16 {
+	n := 0
+	for n < len(f.since) && f.since[n] <= metadata {
+		n++
+	}
+	return int16(n)
 }
 
 // mustBeServed refuses levels at which no node of this release would start.
@@ -175,11 +199,7 @@ func kraftLevel(asked map[string]int16, dynamic bool) (int16, error) {
 func VersionMapping(level image.Level) []string {
 	lines := []string{fmt.Sprintf("%s=%d (%s)", image.MetadataVersion, level, level)}
 	for _, f := range features {
-		n := 0
-		for n < len(f.since) && f.since[n] <= level {
-			n++
-		}
-		lines = append(lines, fmt.Sprintf("%s=%d", f.name, n))
+		lines = append(lines, fmt.Sprintf("%s=%d", f.name, f.usual(level)))
 	}
 	return lines
 }

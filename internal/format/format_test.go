@@ -317,7 +317,7 @@ func TestFormatOnDisk(t *testing.T) {
 	}
 
 	notes, err := format(Request{Node: node(t), Standalone: true})
-	if want := "Bootstrap metadata: metadata.version=33 (4.4-IV2), kraft.version=1\nFormatting dynamic metadata voter directory /disk1 with metadata.version 4.4-IV2.\nFormatting data directory /disk2 with metadata.version 4.4-IV2."; err != nil || notes != want {
+	if want := "Bootstrap metadata: metadata.version=33 (4.4-IV2), kraft.version=1, eligible.leader.replicas.version=1\nFormatting dynamic metadata voter directory /disk1 with metadata.version 4.4-IV2.\nFormatting data directory /disk2 with metadata.version 4.4-IV2."; err != nil || notes != want {
 		t.Errorf("%s %v", notes, err)
 	}
 	if got := tree(t, disk); strings.Count(got, "meta.properties") != 2 || strings.Count(got, ".checkpoint") != 1 {
@@ -377,6 +377,28 @@ func tree(t *testing.T, disk vfs.FS) string {
 // Rule: a directory that cannot be read is passed over, but not the metadata
 // directory of a controller, nor all of them; two names of one directory are
 // refused.
+// A cluster begins with the levels that Kafka gives it at its metadata.version, as
+// far as this release serves them: without ELR a lossy crash of the last replica in
+// sync loses what was acknowledged (KIP-966).
+func TestAClusterBeginsWithTheUsualLevelsThatAreServed(t *testing.T) {
+	f := func(want string, release string, asked ...string) {
+		t.Helper()
+		l, err := chooseLevels(Request{Release: release, Features: asked}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(l.others); got != want {
+			t.Errorf("%s %s: %s, want %s", release, asked, got, want)
+		}
+	}
+	f("[{eligible.leader.replicas.version 1}]", "")
+	f("[]", "4.0")
+	f("[{eligible.leader.replicas.version 1}]", "4.0", "eligible.leader.replicas.version=1")
+	f("[{eligible.leader.replicas.version 1}]", "4.1")
+	f("[]", "", "eligible.leader.replicas.version=0")
+	f("[{eligible.leader.replicas.version 1} {group.version 1}]", "", "group.version=1")
+}
+
 func TestUnreadableDirectories(t *testing.T) {
 	broken := errors.New("I/O error")
 	f := func(want string, n *config.Node, found ...Found) {
@@ -390,7 +412,7 @@ func TestUnreadableDirectories(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
-	const bootstrap = "Bootstrap metadata: metadata.version=33 (4.4-IV2), kraft.version=1"
+	const bootstrap = "Bootstrap metadata: metadata.version=33 (4.4-IV2), kraft.version=1, eligible.leader.replicas.version=1"
 	f("I/O error trying to read log directory /disk2. Ignoring... (I/O error)|"+bootstrap+"|Formatting metadata directory /disk1 with metadata.version 4.4-IV2.", node(t), Found{Dir: "/disk1"}, Found{Dir: "/disk2", Err: broken})
 	f("! the metadata directory /disk1 cannot be read: I/O error", node(t), Found{Dir: "/disk1", Err: broken}, Found{Dir: "/disk2"})
 	f("! No available log directories to format.", broker(t), Found{Dir: "/disk1", Err: broken}, Found{Dir: "/disk2", Err: broken})
