@@ -29,6 +29,9 @@ type Quorum interface {
 	LogEnd() kafka.Offset
 	// Resign gives up leadership in epoch.
 	Resign(epoch kafka.Epoch)
+	// Bereaved gives the leader of the epoch before one, when its process is proven
+	// to be gone (B3); false: it left in another way, or nobody knows.
+	Bereaved(epoch kafka.Epoch) (kafka.NodeID, bool)
 	// RaiseLevel finalizes kraft.version at a level, or with ask tells whether
 	// that could be done. It returns once it is in the log, before the commit.
 	RaiseLevel(ctx context.Context, epoch kafka.Epoch, level int16, ask bool) error
@@ -153,7 +156,11 @@ func (n *Node) Leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Imag
 	n.activate(epoch, latest)
 	n.duties = startDuties(n)
 	if n.cfg.FastFencing {
-		n.watch.Store(newBrokerWatch(n))
+		w := newBrokerWatch(n)
+		n.watch.Store(w)
+		if id, gone := n.cfg.Quorum.Bereaved(epoch); gone {
+			w.bereaved(id)
+		}
 	}
 }
 

@@ -33,7 +33,8 @@ type quorumOfOne struct {
 	node     *Node
 	refuse   []error // what the next appends answer
 	faults   []error
-	raised   int16 // kraft.version
+	raised   int16        // kraft.version
+	bereaved kafka.NodeID // who led before and is gone; 0 is nobody
 }
 
 // appended is a batch that waits for its commit.
@@ -60,6 +61,12 @@ func (q *quorumOfOne) LogEnd() kafka.Offset {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.end
+}
+
+func (q *quorumOfOne) Bereaved(kafka.Epoch) (kafka.NodeID, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.bereaved, q.bereaved != 0
 }
 
 func (q *quorumOfOne) RaiseLevel(_ context.Context, _ kafka.Epoch, level int16, ask bool) error {

@@ -93,17 +93,55 @@ func (n *Node) Heard(ctx context.Context, conn *transport.ConnInfo, id kafka.Nod
 	}
 }
 
+// bereaved looks after the broker of the controller that led before and whose
+// process is proven to be gone (B3). A controller and a broker of one id are one
+// process. This controller never had the connection that carried the heartbeats;
+// the quorum's proof stands in for it, and the broker's listeners have to refuse
+// as well.
+func (w *brokerWatch) bereaved(id kafka.NodeID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	w.work.Go(func() {
+		if at := w.whereabouts(id); at.epoch != kafka.NoBrokerEpoch {
+			w.fenceIf(id, at.epoch, at.addrs, (&transport.Dialer{}).RefusedTwice)
+		}
+	})
+}
+
+// whereabouts is a broker's epoch, NoBrokerEpoch when it is not registered, and
+// its listeners.
+type whereabouts struct {
+	epoch kafka.BrokerEpoch
+	addrs []string
+}
+
+func (w *brokerWatch) whereabouts(id kafka.NodeID) whereabouts {
+	at := ask(w, func(_ kafka.Instant, img *image.Image, _ *controller.Soft) controller.Decision[*whereabouts] {
+		known, ok := img.Broker(id)
+		if !ok {
+			return controller.Decision[*whereabouts]{}
+		}
+		at := &whereabouts{epoch: known.Epoch}
+		for _, e := range known.Endpoints {
+			at.addrs = append(at.addrs, net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
+		}
+		return controller.Decision[*whereabouts]{Reply: at}
+	})
+	if at == nil {
+		return whereabouts{epoch: kafka.NoBrokerEpoch}
+	}
+	return *at
+}
+
 // probe connects to the listeners of a broker that is well.
 func (w *brokerWatch) probe(id kafka.NodeID, b *watched) {
-	addrs := ask(w, func(_ kafka.Instant, img *image.Image, _ *controller.Soft) controller.Decision[[]string] {
-		var at []string
-		if known, ok := img.Broker(id); ok && known.Epoch == b.epoch {
-			for _, e := range known.Endpoints {
-				at = append(at, net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))))
-			}
-		}
-		return controller.Decision[[]string]{Reply: at}
-	})
+	var addrs []string
+	if at := w.whereabouts(id); at.epoch == b.epoch {
+		addrs = at.addrs
+	}
 	for _, addr := range addrs {
 		ctx, cancel := context.WithTimeout(w.ctx, probeLimit)
 		if conn, err := b.dialer.Dial(ctx, addr); err == nil {
@@ -130,27 +168,36 @@ func (w *brokerWatch) lost(id kafka.NodeID, b *watched, conn uint64) {
 // lookCloser fences the broker if its process is gone.
 func (w *brokerWatch) lookCloser(id kafka.NodeID, b *watched, addrs []string) {
 	w.node.cfg.Log.Debug("heartbeat connection ended", "broker", id, "epoch", b.epoch, "reached", addrs)
+	w.fenceIf(id, b.epoch, addrs, b.dialer.Gone)
+}
+
+// fenceIf fences a broker of an epoch if it is to be suspected and its listeners
+// give proof.
+func (w *brokerWatch) fenceIf(
+	id kafka.NodeID, epoch kafka.BrokerEpoch, addrs []string,
+	proof func(ctx context.Context, pause time.Duration, addrs ...string) bool,
+) {
 	suspected := ask(w, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[bool] {
-		return controller.Suspect(img, soft, now, id, b.epoch)
+		return controller.Suspect(img, soft, now, id, epoch)
 	})
 	if !suspected {
 		return
 	}
-	if !b.dialer.Gone(w.ctx, goneAfter, addrs...) {
+	if !proof(w.ctx, goneAfter, addrs...) {
 		ask(w, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
 			return controller.Trust(img, soft, id)
 		})
 		return
 	}
 	fenced := ask(w, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[bool] {
-		return controller.FenceGone(img, soft, now, id, b.epoch)
+		return controller.FenceGone(img, soft, now, id, epoch)
 	})
 	if !fenced {
-		w.node.cfg.Log.Info("broker's listeners refuse, and it keeps its session", "broker", id, "epoch", b.epoch, "listeners", addrs)
+		w.node.cfg.Log.Info("broker's listeners refuse, and it keeps its session", "broker", id, "epoch", epoch, "listeners", addrs)
 		return
 	}
 	w.node.fencedByProof.Add(1)
-	w.node.cfg.Log.Warn("broker is fenced: its process is gone", "broker", id, "epoch", b.epoch,
+	w.node.cfg.Log.Warn("broker is fenced: its process is gone", "broker", id, "epoch", epoch,
 		"evidence", "its connection was reset and its listeners refuse", "listeners", addrs)
 }
 

@@ -150,6 +150,32 @@ func TestABrokerThatAnswersIsNotFenced(t *testing.T) {
 	}
 }
 
+// The controller that led before is gone, and so is the broker in its process,
+// which never sent a heartbeat to the one that leads now.
+func TestTheBrokerOfALeaderThatIsGoneIsFencedAtOnce(t *testing.T) {
+	for _, refuses := range []bool{true, false} {
+		b := startWatched(t)
+		if refuses {
+			if err := b.listener.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		b.q.mu.Lock()
+		b.q.bereaved = 7
+		b.q.mu.Unlock()
+		b.q.lead(2)
+		if refuses {
+			b.until(t, "the broker is fenced", b.fenced)
+			continue
+		}
+		b.q.commit()
+		b.q.node.watch.Load().work.Wait()
+		if b.q.commit(); b.fenced() {
+			t.Error("a broker that accepts connections is fenced")
+		}
+	}
+}
+
 // Nobody is watched where the key is off, nor a broker of the same process.
 func TestWhoIsNotWatched(t *testing.T) {
 	b := startWatched(t)

@@ -37,9 +37,20 @@ func (s suspicion) run(l *loop) {
 	n := l.n
 	n.wg.Go(func() {
 		if n.cfg.Sender.(Witness).Gone(n.life, s.addr) {
+			n.mourned.Store(&LeaderAndEpoch{Leader: s.leader, Epoch: s.epoch})
 			_ = n.put(event{raft.Dead{Leader: s.leader, Epoch: s.epoch}})
 		}
 	})
+}
+
+// Mourned is the last leader whose process this node has proven to be gone, and
+// the epoch that it led; kafka.NoNode when there was none. It may have come back
+// since.
+func (n *Node) Mourned() LeaderAndEpoch {
+	if m := n.mourned.Load(); m != nil {
+		return *m
+	}
+	return LeaderAndEpoch{Leader: kafka.NoNode, Epoch: kafka.NoEpoch}
 }
 
 // refusalPause lies between the two refusals that are proof: a process that

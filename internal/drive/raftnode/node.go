@@ -24,15 +24,16 @@ type SnapshotID = raft.SnapshotID
 // Node is a running member of the quorum. Its methods may be called from any
 // goroutine.
 type Node struct {
-	cfg    Config
-	clock  clock
-	folder folder
-	wire   translator
-	log    Log
-	inbox  chan item
-	view   atomic.Pointer[View]
-	latest atomic.Pointer[SnapshotID] // to load when the log does not reach back
-	loop   *loop
+	cfg     Config
+	clock   clock
+	folder  folder
+	wire    translator
+	log     Log
+	inbox   chan item
+	view    atomic.Pointer[View]
+	latest  atomic.Pointer[SnapshotID]     // to load when the log does not reach back
+	mourned atomic.Pointer[LeaderAndEpoch] // see Mourned
+	loop    *loop
 
 	writer    *writer
 	listeners *listeners

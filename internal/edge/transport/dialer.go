@@ -59,12 +59,18 @@ func (d *Dialer) Gone(ctx context.Context, pause time.Duration, addrs ...string)
 		reached = append(reached, d.reached[addr]...)
 	}
 	d.mu.Unlock()
-	if len(reached) == 0 {
+	return d.RefusedTwice(ctx, pause, reached...)
+}
+
+// RefusedTwice is Gone without the demand that an address was reached before. It
+// proves something only together with other evidence: a firewall may refuse too.
+func (d *Dialer) RefusedTwice(ctx context.Context, pause time.Duration, addrs ...string) bool {
+	if len(addrs) == 0 {
 		return false
 	}
 	refused, wait := 0, pause
 	for range maxAttempts {
-		if d.allRefuse(ctx, reached) {
+		if d.allRefuse(ctx, addrs) {
 			refused, wait = refused+1, pause
 		} else {
 			refused, wait = 0, 2*wait
@@ -88,10 +94,10 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (d *Dialer) allRefuse(ctx context.Context, reached []string) bool {
+func (d *Dialer) allRefuse(ctx context.Context, addrs []string) bool {
 	ctx, cancel := context.WithTimeout(ctx, refusalLimit)
 	defer cancel()
-	for _, at := range reached {
+	for _, at := range addrs {
 		conn, err := d.dialer.DialContext(ctx, "tcp", at)
 		if err == nil {
 			_ = conn.Close()
