@@ -33,12 +33,6 @@ func (q quorum) Append(epoch kafka.Epoch, framed [][]byte) (kafka.Offset, error)
 	return 0, err
 }
 
-// Bereaved tells who led the epoch before one, if its process is proven to be gone.
-func (q quorum) Bereaved(epoch kafka.Epoch) (kafka.NodeID, bool) {
-	m := q.Mourned()
-	return m.Leader, m.Leader != kafka.NoNode && m.Epoch == epoch-1
-}
-
 func (q quorum) LogEnd() kafka.Offset { return q.View().LogEnd }
 
 func (q quorum) CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, lastMs int64) (metaview.SnapshotWriter, error) {

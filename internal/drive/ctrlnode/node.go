@@ -29,8 +29,8 @@ type Quorum interface {
 	LogEnd() kafka.Offset
 	// Resign gives up leadership in epoch.
 	Resign(epoch kafka.Epoch)
-	// Bereaved gives the leader of the epoch before one, when its process is proven
-	// to be gone (B3); false: it left in another way, or nobody knows.
+	// Bereaved gives the leader of an epoch before one whose process this node has
+	// just proven to be gone (B3); false: it left in another way, or nobody knows.
 	Bereaved(epoch kafka.Epoch) (kafka.NodeID, bool)
 	// RaiseLevel finalizes kraft.version at a level, or with ask tells whether
 	// that could be done. It returns once it is in the log, before the commit.

@@ -106,7 +106,7 @@ func (w *brokerWatch) bereaved(id kafka.NodeID) {
 	}
 	w.work.Go(func() {
 		if at := w.whereabouts(id); at.epoch != kafka.NoBrokerEpoch {
-			w.fenceIf(id, at.epoch, at.addrs, (&transport.Dialer{}).RefusedTwice)
+			w.fenceIf(id, at, evidence{"it led the quorum and its process is gone, and its listeners refuse", (&transport.Dialer{}).RefusedTwice})
 		}
 	})
 }
@@ -168,22 +168,26 @@ func (w *brokerWatch) lost(id kafka.NodeID, b *watched, conn uint64) {
 // lookCloser fences the broker if its process is gone.
 func (w *brokerWatch) lookCloser(id kafka.NodeID, b *watched, addrs []string) {
 	w.node.cfg.Log.Debug("heartbeat connection ended", "broker", id, "epoch", b.epoch, "reached", addrs)
-	w.fenceIf(id, b.epoch, addrs, b.dialer.Gone)
+	w.fenceIf(id, whereabouts{b.epoch, addrs}, evidence{"its connection was reset and its listeners refuse", b.dialer.Gone})
 }
 
-// fenceIf fences a broker of an epoch if it is to be suspected and its listeners
-// give proof.
-func (w *brokerWatch) fenceIf(
-	id kafka.NodeID, epoch kafka.BrokerEpoch, addrs []string,
-	proof func(ctx context.Context, pause time.Duration, addrs ...string) bool,
-) {
+// evidence is why a broker's process is taken for gone.
+type evidence struct {
+	text string
+	// sought looks at the broker's listeners: two refusals, a pause apart.
+	sought func(ctx context.Context, pause time.Duration, addrs ...string) bool
+}
+
+// fenceIf fences a broker if it is to be suspected and there is evidence.
+func (w *brokerWatch) fenceIf(id kafka.NodeID, at whereabouts, e evidence) {
+	epoch := at.epoch
 	suspected := ask(w, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[bool] {
 		return controller.Suspect(img, soft, now, id, epoch)
 	})
 	if !suspected {
 		return
 	}
-	if !proof(w.ctx, goneAfter, addrs...) {
+	if !e.sought(w.ctx, goneAfter, at.addrs...) {
 		ask(w, func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[struct{}] {
 			return controller.Trust(img, soft, id)
 		})
@@ -193,12 +197,12 @@ func (w *brokerWatch) fenceIf(
 		return controller.FenceGone(img, soft, now, id, epoch)
 	})
 	if !fenced {
-		w.node.cfg.Log.Info("broker's listeners refuse, and it keeps its session", "broker", id, "epoch", epoch, "listeners", addrs)
+		w.node.cfg.Log.Info("broker's listeners refuse, and it keeps its session", "broker", id, "epoch", epoch, "listeners", at.addrs)
 		return
 	}
 	w.node.fencedByProof.Add(1)
 	w.node.cfg.Log.Warn("broker is fenced: its process is gone", "broker", id, "epoch", epoch,
-		"evidence", "its connection was reset and its listeners refuse", "listeners", addrs)
+		"evidence", e.text, "listeners", at.addrs)
 }
 
 // ask decides and waits for the reply; the zero value stands for a refusal, and

@@ -37,20 +37,30 @@ func (s suspicion) run(l *loop) {
 	n := l.n
 	n.wg.Go(func() {
 		if n.cfg.Sender.(Witness).Gone(n.life, s.addr) {
-			n.mourned.Store(&LeaderAndEpoch{Leader: s.leader, Epoch: s.epoch})
+			n.mourned.Store(&proof{s.leader, s.epoch, time.Now()})
 			_ = n.put(event{raft.Dead{Leader: s.leader, Epoch: s.epoch}})
 		}
 	})
 }
 
-// Mourned is the last leader whose process this node has proven to be gone, and
-// the epoch that it led; kafka.NoNode when there was none. It may have come back
-// since.
-func (n *Node) Mourned() LeaderAndEpoch {
-	if m := n.mourned.Load(); m != nil {
-		return *m
+// proof is that the process of an epoch's leader is gone.
+type proof struct {
+	leader kafka.NodeID
+	epoch  kafka.Epoch
+	at     time.Time
+}
+
+// mourning is how long proof of a process's death is told: it may have come back.
+const mourning = 5 * time.Second
+
+// Bereaved tells which leader of an epoch before one this node has proven to be
+// gone, some seconds ago at most.
+func (n *Node) Bereaved(epoch kafka.Epoch) (kafka.NodeID, bool) {
+	p := n.mourned.Load()
+	if p == nil || p.epoch >= epoch || time.Since(p.at) > mourning {
+		return kafka.NoNode, false
 	}
-	return LeaderAndEpoch{Leader: kafka.NoNode, Epoch: kafka.NoEpoch}
+	return p.leader, true
 }
 
 // refusalPause lies between the two refusals that are proof: a process that

@@ -31,8 +31,8 @@ type Node struct {
 	log     Log
 	inbox   chan item
 	view    atomic.Pointer[View]
-	latest  atomic.Pointer[SnapshotID]     // to load when the log does not reach back
-	mourned atomic.Pointer[LeaderAndEpoch] // see Mourned
+	latest  atomic.Pointer[SnapshotID] // to load when the log does not reach back
+	mourned atomic.Pointer[proof]      // see Bereaved
 	loop    *loop
 
 	writer    *writer

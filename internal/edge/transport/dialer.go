@@ -59,12 +59,38 @@ func (d *Dialer) Gone(ctx context.Context, pause time.Duration, addrs ...string)
 		reached = append(reached, d.reached[addr]...)
 	}
 	d.mu.Unlock()
-	return d.RefusedTwice(ctx, pause, reached...)
+	return d.refusedTwice(ctx, pause, reached)
 }
 
-// RefusedTwice is Gone without the demand that an address was reached before. It
-// proves something only together with other evidence: a firewall may refuse too.
+// RefusedTwice is Gone without the demand that an address was reached before:
+// every address that a host has now must refuse. It proves something only together
+// with other evidence, since a firewall may refuse too.
 func (d *Dialer) RefusedTwice(ctx context.Context, pause time.Duration, addrs ...string) bool {
+	var all []string
+	for _, addr := range addrs {
+		resolved, err := resolve(ctx, addr)
+		if err != nil {
+			return false
+		}
+		all = append(all, resolved...)
+	}
+	return d.refusedTwice(ctx, pause, all)
+}
+
+// resolve gives the addresses of a host:port.
+func resolve(ctx context.Context, addr string) ([]string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	hosts, err := net.DefaultResolver.LookupHost(ctx, host)
+	for i, at := range hosts {
+		hosts[i] = net.JoinHostPort(at, port)
+	}
+	return hosts, err
+}
+
+func (d *Dialer) refusedTwice(ctx context.Context, pause time.Duration, addrs []string) bool {
 	if len(addrs) == 0 {
 		return false
 	}

@@ -45,6 +45,33 @@ func TestOnlyRefusalsAreProofOfDeath(t *testing.T) {
 	f(t.Context(), addr, false) // one of its addresses listens again
 }
 
+// Without the demand that an address was reached, all that a name resolves to has
+// to refuse: one of several may be another machine's, or a firewall's.
+func TestEveryAddressOfANameHasToRefuse(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var d Dialer
+	addr := listener.Addr().String()
+	if d.RefusedTwice(t.Context(), time.Millisecond, "127.0.0.1:1", addr) {
+		t.Error("proof although one address accepts")
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !d.RefusedTwice(t.Context(), time.Millisecond, "127.0.0.1:1", net.JoinHostPort("localhost", port)) {
+		t.Error("no proof although all refuse")
+	}
+	if d.RefusedTwice(t.Context(), time.Millisecond) || d.RefusedTwice(t.Context(), time.Millisecond, "127.0.0.1:1", "no such host:1") {
+		t.Error("proof of nothing, or of a name that does not resolve")
+	}
+}
+
 // The kernel may close the connections of a process that was killed before its
 // listener: for a moment somebody seems to be there.
 func TestAListenerThatIsAboutToCloseIsAskedAgain(t *testing.T) {
