@@ -3,6 +3,7 @@ package raftnode
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/batch"
@@ -89,7 +90,8 @@ func (o LogOptions) failed(error) {
 }
 
 func (l storageLog) Append(batches []byte) error {
-	_, err := l.AppendFollower(batches)
+	// The core has cut what a leader sent at the epoch that it follows.
+	_, err := l.AppendFollower(batches, math.MaxInt32)
 	return err
 }
 

@@ -106,12 +106,13 @@ func (l appending) checkProducer(h batch.Header, b []byte) (verdict, error) {
 	return l.producers.check(h)
 }
 
-// AppendFollower appends batches as a leader sent them. They must continue the
-// log: the first may begin above its end, where the leader's compaction left a
-// gap, but not below. Each must be whole with the right checksum; a part of a
-// batch at the end of b is passed over. It is also the way a raft follower
-// appends.
-func (l *Log) AppendFollower(b []byte) (Appended, error) {
+// AppendFollower appends batches as the leader of an epoch sent them. They must
+// continue the log: the first may begin above its end, where the leader's
+// compaction left a gap, but not below. Each must be whole with the right
+// checksum; a part of a batch at the end of b is passed over. So is everything
+// from the first batch of a higher epoch on: it was not the leader of this one
+// who sent it (KAFKA-18723). It is also the way a raft follower appends.
+func (l *Log) AppendFollower(b []byte, epoch kafka.Epoch) (Appended, error) {
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usable(); err != nil {
@@ -120,6 +121,9 @@ func (l *Log) AppendFollower(b []byte) (Appended, error) {
 	result := Appended{Base: l.end, End: l.end, AppendTime: -1}
 	size := 0
 	for h, bytes := range batch.All(b) {
+		if h.LeaderEpoch > epoch {
+			break
+		}
 		if h.BaseOffset < result.End {
 			return Appended{}, fmt.Errorf("%w: batch at %d after %d", ErrGap, h.BaseOffset, result.End)
 		}

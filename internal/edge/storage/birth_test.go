@@ -217,7 +217,7 @@ func TestALogBeforeItsBirthIsALog(t *testing.T) {
 	must(t, l.TruncateFullyAndStartAt(5))
 	n.wantFolders("the log begins at 5", 1)
 	b := records("a", 1, 1000, batch.Options{BaseOffset: 5})
-	_, err = l.AppendFollower(b)
+	_, err = l.AppendFollower(b, 1)
 	must(t, err)
 	_, err = l.Sync()
 	must(t, err)

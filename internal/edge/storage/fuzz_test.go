@@ -139,7 +139,7 @@ func FuzzSegmentRecovery(f *testing.F) {
 func bounded(b []byte) []byte { return b[:min(len(b), fuzzBytes)] }
 
 // FuzzFollowerAppend: what a leader sends continues the log or is refused whole,
-// and what is derived from it is right.
+// is of no higher epoch than its own, and what is derived from it is right.
 func FuzzFollowerAppend(f *testing.F) {
 	b, err := os.ReadFile(filepath.Join("testdata", "kafka", "alpha-0", FileName(0, logSuffix)))
 	must(f, err)
@@ -152,7 +152,7 @@ func FuzzFollowerAppend(f *testing.F) {
 		}
 		r := newRig(t)
 		r.append(plain("before", 1))
-		a, err := r.AppendFollower(b)
+		a, err := r.AppendFollower(b, 1)
 		switch end := r.End(); {
 		case err != nil && end != 1:
 			t.Errorf("refused with %v, and the log ends at %d", err, end)
@@ -161,6 +161,9 @@ func FuzzFollowerAppend(f *testing.F) {
 		}
 		if r.Err() != nil {
 			t.Errorf("the log failed: %v", r.Err())
+		}
+		if e := r.LastEpoch(); e > 1 {
+			t.Errorf("the leader of epoch 1 gave it a batch of epoch %d", e)
 		}
 		checkDerived(t, r.Log)
 		must(t, r.Close(true))

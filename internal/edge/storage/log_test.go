@@ -176,11 +176,11 @@ func TestOffsetsEndWithTheirType(t *testing.T) {
 	r := newRig(t)
 	b := plain("a", 2)
 	batch.SetBaseOffset(b, math.MaxInt64-1)
-	if _, err := r.AppendFollower(b); kerr.Of(err) != kerr.CorruptMessage || r.End() != 0 {
+	if _, err := r.AppendFollower(b, 1); kerr.Of(err) != kerr.CorruptMessage || r.End() != 0 {
 		t.Errorf("got %v, and the log ends at %d", err, r.End())
 	}
 	batch.SetBaseOffset(b, math.MaxInt64-2)
-	if _, err := r.AppendFollower(b); err != nil || r.End() != math.MaxInt64 {
+	if _, err := r.AppendFollower(b, 1); err != nil || r.End() != math.MaxInt64 {
 		t.Errorf("got %v, and the log ends at %d", err, r.End())
 	}
 	if _, err := r.AppendLeader(plain("b", 1), 1); err == nil || r.End() != math.MaxInt64 || r.Err() != nil {
@@ -254,21 +254,21 @@ func TestAFollowerKeepsOffsetsAndChecksThem(t *testing.T) {
 	s.Close()
 
 	cut := b[:len(b)-3] // a fetch may end within a batch
-	a, err := f.AppendFollower(cut)
+	a, err := f.AppendFollower(cut, 1)
 	must(t, err)
 	if a.Base != 0 || a.End != 2 {
 		t.Errorf("appended %+v, want [0, 2)", a)
 	}
-	if _, err := f.AppendFollower(b); !errors.Is(err, ErrGap) {
+	if _, err := f.AppendFollower(b, 1); !errors.Is(err, ErrGap) {
 		t.Errorf("batches below the end give %v, want ErrGap", err)
 	}
 	second := b[len(b)/2:]
 	broken := append([]byte(nil), second...)
 	broken[len(broken)-1]++
-	if _, err := f.AppendFollower(broken); !errors.Is(err, kerr.CorruptMessage) {
+	if _, err := f.AppendFollower(broken, 1); !errors.Is(err, kerr.CorruptMessage) {
 		t.Errorf("a wrong checksum gives %v, want CORRUPT_MESSAGE", err)
 	}
-	_, err = f.AppendFollower(second)
+	_, err = f.AppendFollower(second, 1)
 	must(t, err)
 	f.wants(0, "0=a-0 1=a-1 2=b-0 3=b-1")
 	if e := f.LastEpoch(); e != 1 {
@@ -332,7 +332,7 @@ func TestOffsetsThatDoNotFitTheBaseBeginASegment(t *testing.T) {
 	r := newRig(t)
 	far := records("far", 1, 1, batch.Options{BaseOffset: math.MaxInt32 + 10})
 	r.append(plain("a", 1))
-	_, err := r.AppendFollower(far)
+	_, err := r.AppendFollower(far, 1)
 	must(t, err)
 	if r.Segments() != 2 || r.ActiveSegment() != 10 {
 		t.Errorf("%d segments, the last at %d", r.Segments(), r.ActiveSegment())

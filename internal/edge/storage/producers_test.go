@@ -200,7 +200,7 @@ func TestFollowersNeverRejectAProducer(t *testing.T) {
 	b, err := s.AppendTo(nil)
 	must(t, err)
 	s.Close()
-	_, err = f.AppendFollower(b) // begins with sequence 1, as after a truncation at the leader
+	_, err = f.AppendFollower(b, 1) // begins with sequence 1, as after a truncation at the leader
 	must(t, err)
 	if got := strings.Join(valuesOf(t, f.Log, 0), " "); got != "1=e0s1-0" {
 		t.Errorf("the follower holds %q", got)

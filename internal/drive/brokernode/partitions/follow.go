@@ -73,7 +73,7 @@ func (p Follower) Take(asked Following, got FromLeader) (syncDue bool, err error
 			wake, err := p.relocate(wake)
 			return wake, false, err
 		}
-		return p.copied(got, wake)
+		return p.copied(asked.Epoch, got, wake)
 	})
 }
 
@@ -109,11 +109,11 @@ func (p Follower) standing(asked Following, do func([]*await.Parked) ([]*await.P
 	return syncDue, err
 }
 
-// copied appends what the leader sent. mu is held.
-func (p Follower) copied(got FromLeader, wake []*await.Parked) ([]*await.Parked, bool, error) {
+// copied appends what the leader of an epoch sent. mu is held.
+func (p Follower) copied(epoch kafka.Epoch, got FromLeader, wake []*await.Parked) ([]*await.Parked, bool, error) {
 	due := false
 	if len(got.Records) > 0 {
-		stored, err := p.appendCopy(got.Records)
+		stored, err := p.appendCopy(got.Records, epoch)
 		if err != nil {
 			return wake, false, err
 		}
@@ -137,28 +137,28 @@ func (p Follower) copied(got FromLeader, wake []*await.Parked) ([]*await.Parked,
 // appendCopy appends batches to a log that they continue. The leader's log may
 // start within a batch, after DeleteRecords. A follower that begins there is sent
 // the whole batch; its log has to make room for what lies below its start.
-func (p Follower) appendCopy(b []byte) (storage.Appended, error) {
+func (p Follower) appendCopy(b []byte, epoch kafka.Epoch) (storage.Appended, error) {
 	start := p.log.Start()
-	base, straddles := straddling(b, start)
+	base, straddles := straddling(b, start, epoch)
 	if start != p.log.End() || !straddles {
-		return p.log.AppendFollower(b)
+		return p.log.AppendFollower(b, epoch)
 	}
 	if err := p.log.TruncateFullyAndStartAt(base); err != nil {
 		return storage.Appended{}, err
 	}
 	p.sync.cut(base)
-	stored, err := p.log.AppendFollower(b)
+	stored, err := p.log.AppendFollower(b, epoch)
 	if err != nil {
 		return stored, err
 	}
 	return stored, p.log.SetStart(start)
 }
 
-// straddling gives where the first batch begins, if it is whole, begins below an
-// offset and reaches beyond it.
-func straddling(b []byte, o kafka.Offset) (kafka.Offset, bool) {
+// straddling gives where the first batch begins, if it is whole, of no higher
+// epoch, begins below an offset and reaches beyond it.
+func straddling(b []byte, o kafka.Offset, epoch kafka.Epoch) (kafka.Offset, bool) {
 	h, err := batch.ParseHeader(b)
-	if err != nil || h.BaseOffset < 0 || h.BaseOffset >= o || h.End() <= o || h.Size() > len(b) {
+	if err != nil || h.LeaderEpoch > epoch || h.BaseOffset < 0 || h.BaseOffset >= o || h.End() <= o || h.Size() > len(b) {
 		return 0, false
 	}
 	return h.BaseOffset, batch.CheckCRC(b[:h.Size()])

@@ -34,6 +34,7 @@ func FuzzFollow(f *testing.F) {
 		below.Add(1_700_000_000_000, nil, []byte("v"))
 	}
 	f.Add(true, below.Build(nil), false, int64(2), int64(0), int64(-1), int32(-1)) // over a log that begins at 0
+	f.Add(false, ofEpoch(2, 7), false, int64(3), int64(0), int64(-1), int32(-1))
 	f.Fuzz(func(t *testing.T, empty bool, records []byte, sealed bool, highWatermark, logStart, divergingEnd int64, divergingEpoch int32) {
 		if records = records[:min(len(records), 2<<10)]; sealed {
 			records = batchtest.Resealed(records)
@@ -53,6 +54,9 @@ func FuzzFollow(f *testing.F) {
 			}
 			if s := p.Status(); s.Offline || s.LogStart < 0 || s.LogStart > s.LogEnd || s.HighWatermark > s.LogEnd {
 				t.Errorf("after %+v: %+v", got, s)
+			}
+			if at, _ = p.Follower().Stands(); at.LastEpoch > at.Epoch {
+				t.Errorf("the leader of epoch %d gave it a batch of epoch %d", at.Epoch, at.LastEpoch)
 			}
 			files, _ := disk.ReadDir("/disk0/t-0") // not there before anything is written
 			for _, f := range files {
