@@ -239,7 +239,8 @@ func SubmitRepeatable[T any](n *Node, timeout time.Duration, decide Decide[T], d
 		var none T
 		answer(none, kerr.Errorf(kerr.RequestTimedOut, "not committed within %v; the outcome is unknown", timeout))
 	})
-	submit(n, decide, func(reply T, err error) {
+	var reply T
+	n.runner.Post(bound(n, decide, &reply), func(err error) {
 		late.Stop()
 		answer(reply, err)
 	})

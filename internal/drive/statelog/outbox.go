@@ -1,6 +1,7 @@
 package statelog
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -22,6 +23,8 @@ type outbox[S any] struct {
 	bytes   int
 	// busy: the log has a batch and has not answered.
 	busy bool
+	// gathering: somebody lets others decide before he flushes.
+	gathering bool
 	// handed is where the log ends if it takes all it was given.
 	handed kafka.Offset
 	// good is the state with all that the log has taken, which ends at goodEnd.
@@ -40,7 +43,7 @@ type batch[S any] struct {
 }
 
 // idle tells whether there is something to hand over and nobody does.
-func (o *outbox[S]) idle() bool { return !o.busy && len(o.batches) > 0 }
+func (o *outbox[S]) idle() bool { return !o.busy && !o.gathering && len(o.batches) > 0 }
 
 // add takes batches that belong to one change. The first joins the last that is
 // there, if both are small.
@@ -168,6 +171,26 @@ func (r *Runner[S, R]) void(why error) (all []answer) {
 	return all
 }
 
+// gather flushes after all who can run now had their turn: under load their
+// decisions go into the same batch, which spares the log and the followers most of
+// what a batch costs. Nobody waits for a timer, and who is alone hardly waits at
+// all. mu is held, and released meanwhile.
+func (r *Runner[S, R]) gather() []answer {
+	term := r.term
+	r.outbox.gathering = true
+	r.mu.Unlock()
+	runtime.Gosched()
+	r.mu.Lock()
+	if r.term != term {
+		return nil
+	}
+	r.outbox.gathering = false
+	if !r.outbox.idle() {
+		return nil // settle was quicker
+	}
+	return r.flush()
+}
+
 // settle waits until the log has taken everything, then lets the last decision
 // change what is beside the state. Nothing is decided meanwhile. mu is held.
 func (r *Runner[S, R]) settle(then func()) (all []answer) {
@@ -202,7 +225,7 @@ func (r *Runner[S, R]) flushLater() {
 func (r *Runner[S, R]) flushRest() {
 	r.mu.Lock()
 	for r.outbox.idle() {
-		if all := r.flush(); len(all) > 0 {
+		if all := r.gather(); len(all) > 0 {
 			r.mu.Unlock()
 			tell(all)
 			r.mu.Lock()

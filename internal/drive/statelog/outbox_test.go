@@ -88,6 +88,33 @@ func TestDecisionsGatherWhileTheLogIsBusy(t *testing.T) {
 	})
 }
 
+// "Post is Do that does not wait for the log while others wait for their commits."
+func TestPostDoesNotWaitForTheLog(t *testing.T) {
+	tellStory(t, func(s story) {
+		s.ask("a", add(1))
+		s.answer(nil)
+		posted := 0
+		go func() {
+			for n, name := range []string{"b", "c"} {
+				s.Post(add(2+n), func(err error) { s.got[name] = err })
+				posted++
+			}
+		}()
+		synctest.Wait()
+		if posted != 2 {
+			t.Errorf("%d requests were posted while the log was busy, want 2", posted)
+		}
+		for s.log.end < 3 {
+			s.answer(nil)
+		}
+		s.Applied(3)
+		s.outcomes(t, "map[a:<nil> b:<nil> c:<nil>]")
+		if got := fmt.Sprint(s.log.batches); got != "[[1] [2] [3]]" && got != "[[1] [2 3]]" {
+			t.Errorf("batches %s", got)
+		}
+	})
+}
+
 // A batch that the log refuses takes with it what was decided on top; what the log
 // has is not touched.
 func TestARefusedBatchTakesWhatWasDecidedOnIt(t *testing.T) {

@@ -137,7 +137,7 @@ func (r *Runner[S, R]) Claim(epoch kafka.Epoch, state S, end kafka.Offset) {
 func (r *Runner[S, R]) ClaimWith(epoch kafka.Epoch, state S, end kafka.Offset, first Decide[S, R], done func(error)) {
 	r.mu.Lock()
 	r.claim(epoch, state, end)
-	r.do(first, done)
+	r.do(first, done, false)
 }
 
 // claim is called with mu held.
@@ -188,19 +188,31 @@ func (r *Runner[S, R]) Do(decide Decide[S, R], done func(error)) {
 	for r.settling {
 		r.moved.Wait()
 	}
-	r.do(decide, done)
+	r.do(decide, done, false)
 }
 
-// do is called with mu held and gives it back.
-func (r *Runner[S, R]) do(decide Decide[S, R], done func(error)) {
+// Post is Do that does not wait for the log while others wait for their commits:
+// who serves many requests goes on to the next one, whose records may then go into
+// the same batch. The order is that of the decisions, as with Do.
+func (r *Runner[S, R]) Post(decide Decide[S, R], done func(error)) {
+	r.mu.Lock()
+	for r.settling {
+		r.moved.Wait()
+	}
+	r.do(decide, done, true)
+}
+
+// do is called with mu held and gives it back. later leaves the records to another
+// goroutine if others wait for their commits; who is alone is quicker without one.
+func (r *Runner[S, R]) do(decide Decide[S, R], done func(error), later bool) {
 	waits, then, err := r.decide(decide, done)
 	var all []answer
 	switch {
 	case err != nil:
 	case then != nil:
 		all = r.settle(then)
-	case r.outbox.idle():
-		all = r.flush()
+	case r.outbox.idle() && !(later && len(r.parked) > 1):
+		all = r.gather()
 	}
 	r.flushLater()
 	r.mu.Unlock()
