@@ -23,6 +23,12 @@ func (m members) voters() Voters {
 	return m.static
 }
 
+// changing tells whether the set in effect lies above what is known to be committed.
+func (m members) changing(highWatermark kafka.Offset) bool {
+	last, ok := m.log.voters.last()
+	return ok && highWatermark >= 0 && last.Offset >= highWatermark
+}
+
 // level is the kraft.version in effect: 0 or 1.
 func (m members) level() int16 {
 	last, _ := m.log.levels.last()

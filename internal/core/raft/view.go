@@ -22,7 +22,9 @@ type State struct {
 	LogStart      kafka.Offset
 	Log           Position // of what was asked to be written
 	Voters        Voters   // in effect, committed or not
-	Level         int16    // kraft.version in effect
+	// VoterChange: this node leads, and the voters in effect are not committed yet.
+	VoterChange bool
+	Level       int16 // kraft.version in effect
 	// LatestSnapshot is the zero id when there is none but that of format time.
 	LatestSnapshot SnapshotID
 }
@@ -37,6 +39,7 @@ func (c *Core) State() State {
 	l, leads := c.role.(*leader)
 	if leads {
 		s.EpochStart = l.start
+		s.VoterChange = c.quorum.changing(c.hw)
 	} else if s.Leader == c.cfg.Self.Node {
 		s.Leader, s.LeaderEndpoints = kafka.NoNode, nil
 	}

@@ -54,10 +54,13 @@ func (l *loop) run(ctx context.Context) {
 	defer timer.Stop()
 	ask := l.n.stopAsk
 	for !l.leaving() {
+		l.stats.idle.begin(l.n.clock.now())
 		select {
 		case it := <-l.n.inbox:
+			l.stats.idle.end(l.n.clock.now())
 			it.run(l)
 		case <-timer.C:
+			l.stats.idle.end(l.n.clock.now())
 			l.step(raft.Passed{})
 		case <-ask:
 			ask = nil

@@ -20,6 +20,8 @@ type Metrics struct {
 	LogEndEpoch            int32   // log-end-epoch
 	NumberOfVoters         int     // number-of-voters
 	NumberOfObservers      int     // number-of-observers; counts while leader
+	UncommittedVoterChange bool    // uncommitted-voter-change, while leader
+	PollIdleRatio          float64 // poll-idle-ratio-avg, since it was asked for last
 	UnknownVoterConns      int     // number-unknown-voter-connections, always 0
 	AppendRecords          uint64  // append-records-rate counts these
 	FetchRecords           uint64  // fetch-records-rate counts these
@@ -33,6 +35,7 @@ type Metrics struct {
 type stats struct {
 	appends, fetches atomic.Uint64
 	observers        atomic.Int64
+	idle             idleness
 	commit, election latency
 	electing         time.Time // loop only: since when an election is under way
 	waiting          []waitingCommit
@@ -116,6 +119,7 @@ func (n *Node) Metrics() Metrics {
 		CurrentVoteDirectoryID: v.Election.Voted.Dir.String(), CurrentEpoch: int32(v.Epoch),
 		HighWatermark: int64(v.HighWatermark), LogEndOffset: int64(v.LogEnd), LogEndEpoch: int32(v.LogEndEpoch),
 		NumberOfVoters: len(v.Voters), NumberOfObservers: int(n.loop.stats.observers.Load()),
+		UncommittedVoterChange: v.VoterChange, PollIdleRatio: n.loop.stats.idle.ratio(n.clock.now()),
 		AppendRecords: n.loop.stats.appends.Load(), FetchRecords: n.loop.stats.fetches.Load(),
 		CommitLatencyAvg: n.loop.stats.commit.avgMs(), CommitLatencyMax: n.loop.stats.commit.maxMs(),
 		ElectionLatencyAvg: n.loop.stats.election.avgMs(), ElectionLatencyMax: n.loop.stats.election.maxMs(),

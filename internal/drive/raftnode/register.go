@@ -6,6 +6,10 @@ import "github.com/ottla/ottla/internal/base/metrics"
 // raft-metrics.
 func (n *Node) Register(r *metrics.Registry) {
 	metrics.Watch(r, n.Metrics, append(readings(), metrics.Reading[Metrics]{
+		Name: "kafka_server_raft_metrics_current_vote_directory_id", Labels: "current_vote_directory_id",
+		Help: "1, with the directory id of the voter that this node voted for in the epoch; zeros: none, or not known.",
+		Each: func(m Metrics, report metrics.Report) { report(1, m.CurrentVoteDirectoryID) },
+	}, metrics.Reading[Metrics]{
 		Name: "kafka_server_raft_metrics_current_state", Labels: "current_state",
 		Help: "1, with the role in the quorum: leader, follower, candidate, prospective, unattached or observer.",
 		Each: func(m Metrics, report metrics.Report) { report(1, m.CurrentState) },
@@ -26,6 +30,13 @@ func readings() []metrics.Reading[Metrics] {
 		of(gauge, "log_end_epoch", "Epoch of the last record of the metadata log here.", func(m Metrics) float64 { return float64(m.LogEndEpoch) }),
 		of(gauge, "number_of_voters", "Voters of the quorum.", func(m Metrics) float64 { return float64(m.NumberOfVoters) }),
 		of(gauge, "number_of_observers", "Observers that the leader knows of; 0 elsewhere.", func(m Metrics) float64 { return float64(m.NumberOfObservers) }),
+		of(gauge, "uncommitted_voter_change", "1 while the leader waits for the commit of a change of the voters.", func(m Metrics) float64 {
+			if m.UncommittedVoterChange {
+				return 1
+			}
+			return 0
+		}),
+		of(gauge, "poll_idle_ratio_avg", "Part of the time, between 0 and 1, that the quorum's loop had nothing to do since this was asked for last. Near 0: it is overloaded.", func(m Metrics) float64 { return m.PollIdleRatio }),
 		of(gauge, "number_unknown_voter_connections", "Voters whose address is not known.", func(m Metrics) float64 { return float64(m.UnknownVoterConns) }),
 		of(gauge, "commit_latency_avg", "Milliseconds from append to commit on the leader, on average since the start.", func(m Metrics) float64 { return m.CommitLatencyAvg }),
 		of(gauge, "commit_latency_max", "Milliseconds from append to commit on the leader, the longest.", func(m Metrics) float64 { return m.CommitLatencyMax }),

@@ -199,6 +199,7 @@ func TestMetricsHaveKafkasNames(t *testing.T) {
 	defer stop(t, n)
 	listen(n).awaitEnd(t, mustAppend(t, n, record(t, 1)))
 	if m := n.Metrics(); m.CurrentState != "leader" || m.CurrentLeader != 1 || m.CurrentVote != 1 || m.HighWatermark != 2 ||
+		m.CurrentVoteDirectoryID != n.cfg.Self.Dir.String() || m.UncommittedVoterChange ||
 		m.LogEndOffset != 2 || m.NumberOfVoters != 1 || m.AppendRecords != 2 || m.CommitLatencyMax <= 0 {
 		t.Errorf("%+v", m)
 	}

@@ -88,6 +88,9 @@ func (w *snapshotFile) Append(framed [][]byte) error {
 	return w.write(b)
 }
 
+// Size is how many bytes were written.
+func (w *snapshotFile) Size() int64 { return w.size }
+
 // finish writes the footer, syncs, and gives the file its name: it is complete
 // whenever it can be seen (KAFKA-15312).
 func (w *snapshotFile) finish() error {

@@ -21,6 +21,7 @@ type View struct {
 	LogEnd          kafka.Offset // one past the last record appended
 	LogEndEpoch     kafka.Epoch
 	Voters          raft.Voters
+	VoterChange     bool  // this node leads, and Voters are not committed yet
 	Level           int16 // kraft.version in effect
 	Election        raft.Election
 }
@@ -36,7 +37,7 @@ func (l *loop) show(e raft.Effects) {
 	v := View{
 		Role: s.Role, Observer: !s.Voter, Leader: s.Leader, LeaderEndpoints: s.LeaderEndpoints, Epoch: s.Election.Epoch,
 		HighWatermark: s.HighWatermark, LogStart: s.LogStart, LogEnd: s.Log.End, LogEndEpoch: s.Log.Epoch,
-		Voters: s.Voters, Level: s.Level, Election: s.Election,
+		Voters: s.Voters, VoterChange: s.VoterChange, Level: s.Level, Election: s.Election,
 	}
 	n := l.n
 	before := n.view.Load()
@@ -56,7 +57,7 @@ func (l *loop) show(e raft.Effects) {
 // sameAs compares what changes often; voters and endpoints change with an
 // offset or an epoch.
 func (v *View) sameAs(o *View) bool {
-	return v.Role == o.Role && v.Observer == o.Observer && v.Leader == o.Leader && v.Epoch == o.Epoch &&
+	return v.Role == o.Role && v.VoterChange == o.VoterChange && v.Observer == o.Observer && v.Leader == o.Leader && v.Epoch == o.Epoch &&
 		v.HighWatermark == o.HighWatermark && v.LogStart == o.LogStart && v.LogEnd == o.LogEnd &&
 		v.LogEndEpoch == o.LogEndEpoch && len(v.LeaderEndpoints) == len(o.LeaderEndpoints) && v.Election == o.Election
 }
