@@ -77,6 +77,7 @@ func (v *View) Load(prov image.Provenance, batches iter.Seq2[[][]byte, error]) {
 	v.latest = loader.Done()
 	v.end = prov.Offset + 1
 	v.snapshot.taken()
+	v.figures.Loads.Add(1)
 	v.publish(image.Between(before, v.latest.Stable()))
 }
 

@@ -25,6 +25,8 @@ type SnapshotPolicy struct {
 // snapshot of the log; Close without Freeze drops it.
 type SnapshotWriter interface {
 	Append(framed [][]byte) error
+	// Size is how many bytes the file has so far.
+	Size() int64
 	Freeze() error
 	Close() error
 }
@@ -125,7 +127,11 @@ func (v *View) write(img *image.Image) error {
 	if err := batch.flush(); err != nil {
 		return err
 	}
-	return batch.to.Freeze()
+	if err := batch.to.Freeze(); err != nil {
+		return err
+	}
+	v.emitted.wrote(w.Size())
+	return nil
 }
 
 // unlessGivenUp takes a snapshot until that is given up.

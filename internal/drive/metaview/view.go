@@ -57,6 +57,9 @@ type View struct {
 	// newest is what readers see.
 	newest atomic.Pointer[image.Image]
 
+	figures figures
+	emitted emitted
+
 	// The rest belongs to the quorum's goroutine.
 
 	// latest includes an open metadata transaction.
@@ -74,6 +77,7 @@ type View struct {
 func New(cfg Config) *View {
 	v := &View{cfg: cfg, latest: image.Empty(), snapshot: newSnapshotter(cfg.Snapshots)}
 	v.newest.Store(image.Empty())
+	v.emitted.wrote(0)
 	return v
 }
 
@@ -105,6 +109,7 @@ func (v *View) publish(delta image.Delta) {
 func (v *View) fault(err error) {
 	if !v.faulty {
 		v.faulty = true
+		v.figures.LoadErrors.Add(1)
 		v.cfg.Fault(err)
 	}
 }

@@ -55,6 +55,12 @@ func (s *snapshotLog) Append(framed [][]byte) error {
 	s.batches = append(s.batches, slices.Clone(framed))
 	return nil
 }
+func (s *snapshotLog) Size() (n int64) {
+	for _, b := range s.batches {
+		n += size(b)
+	}
+	return n
+}
 func (s *snapshotLog) Freeze() error { s.frozen = true; return nil }
 func (s *snapshotLog) Close() error  { s.closed = true; return nil }
 
@@ -165,6 +171,9 @@ func TestALogThatCannotBeAppliedStopsTheViewForGood(t *testing.T) {
 	if len(s.faults) != 1 || v.Image().Topics().Len() != 0 {
 		t.Errorf("faults %v, topics %d: a record was skipped", s.faults, v.Image().Topics().Len())
 	}
+	if v.figures.LoadErrors.Value() != 1 {
+		t.Errorf("%g faults are counted", v.figures.LoadErrors.Value())
+	}
 }
 
 func TestASnapshotReplacesTheImage(t *testing.T) {
@@ -180,6 +189,9 @@ func TestASnapshotReplacesTheImage(t *testing.T) {
 	}
 	if s.applied[len(s.applied)-1] != 10 {
 		t.Errorf("applied %v", s.applied)
+	}
+	if v.figures.Loads.Value() != 1 {
+		t.Errorf("%g loads are counted", v.figures.Loads.Value())
 	}
 	v.Load(image.Provenance{Offset: 19}, func(yield func([][]byte, error) bool) { yield(nil, errors.New("disk")) })
 	if len(s.faults) != 1 {
@@ -197,6 +209,9 @@ func TestASnapshotIsWrittenAfterEnoughBytesAndHoldsTheImage(t *testing.T) {
 		t.Fatalf("%d snapshots", len(g.snapshots))
 	}
 	w := g.snapshots[0]
+	if got := v.emitted.bytes.Load(); got == 0 || got != w.Size() {
+		t.Errorf("a snapshot of %d bytes is told as one of %d", w.Size(), got)
+	}
 	if w.end != 2 || w.epoch != 1 || !w.frozen || !w.closed || len(w.batches) != 1 || len(w.batches[0]) != 2 {
 		t.Errorf("%+v", w)
 	}
