@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/controller"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
@@ -30,6 +31,9 @@ func (h brokerHeartbeat) serve(c Context, req *kmsg.BrokerHeartbeatRequest, repl
 	}, func(beaten controller.Beaten, err error) {
 		resp := kmsg.NewPtrBrokerHeartbeatResponse()
 		resp.ErrorCode, resp.IsFenced = code(err), true
+		if kerr.Code(resp.ErrorCode) == kerr.RequestTimedOut {
+			h.controller.HeartbeatTimedOut()
+		}
 		if beaten.Unplaced > 0 && !beaten.Fenced {
 			h.log.Warn("broker is unfenced although the directories of some replicas are not known",
 				"broker", req.BrokerID, "replicas", beaten.Unplaced)

@@ -83,6 +83,8 @@ type Node struct {
 	// watch is there while we are active and FastFencing is on.
 	watch         atomic.Pointer[brokerWatch]
 	fencedByProof atomic.Int64
+
+	lateHeartbeats atomic.Int64
 }
 
 // speculative is the metadata with all that was decided, and what the last change

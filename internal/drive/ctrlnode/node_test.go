@@ -446,3 +446,31 @@ func TestAControllerRegistersUntilTheImageHasIt(t *testing.T) {
 		}
 	})
 }
+
+// Rule: the active controller tells how long ago it has heard of each broker, at most
+// the session timeout; one that stands by tells nothing.
+func TestContactsTellHowLongBrokersAreSilent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := standby(t, 0)
+		defer q.node.Stop()
+		if got := q.node.Contacts(); len(got) != 0 {
+			t.Errorf("a standby tells %v", got)
+		}
+		q.lead(1)
+		q.commit()
+		q.running(t)
+		began := q.node.Contacts()[7]
+		time.Sleep(3 * time.Second)
+		if got := q.node.Contacts()[7]; got != began+3*time.Second {
+			t.Errorf("silent for %v after 3 s, %v before", got, began)
+		}
+		time.Sleep(time.Minute)
+		if got := q.node.Contacts(); got[7] > 9*time.Second {
+			t.Errorf("silent for %v, more than its session", got)
+		}
+		q.node.HeartbeatTimedOut()
+		if q.node.HeartbeatsTimedOut() != 1 {
+			t.Error("a late heartbeat does not count")
+		}
+	})
+}
