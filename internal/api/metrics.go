@@ -49,7 +49,7 @@ func (w *fetchWait) count() {
 		a := &w.answers[i]
 		w.handler.metrics.FetchErrors.Add(kerr.Of(a.err))
 		if p := a.part.found; p != nil {
-			p.Traffic().Fetched(w.reader, int(a.records.Len), a.err)
+			p.Fetched(w.reader, int(a.records.Len), a.err)
 		}
 	}
 }

@@ -77,7 +77,9 @@ func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.Topic
 	case p.dirNow() != wanted && m.cfg.Dirs.Online(p.dirNow()):
 		m.cfg.Assign.Assign(id, p.dirNow())
 	}
+	p.membership().moves(part.Adding)
 	if err := p.membership().assign(m.assignment(img, part)); err != nil {
+		m.figures.ApplyErrors.Add(1)
 		m.cfg.Log.Error("replica cannot take its role", "topic", t.Name, "partition", int32(id.Partition), "err", err)
 	}
 }
@@ -110,6 +112,7 @@ func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 	m.made = true
 	log, dir, err := create(p.Name, p.ID.Topic, target, *p.Policy())
 	if err != nil {
+		m.figures.ApplyErrors.Add(1)
 		m.cfg.Log.Error("replica cannot be made", "topic", p.Name.Topic, "partition", int32(p.Name.Partition), "err", err)
 		return
 	}
@@ -141,12 +144,14 @@ func (m *Manager) setAside(name kafka.TopicPartition) {
 	delete(m.loaded, name)
 	if l.Topic.IsZero() && l.Log.End() == 0 {
 		if err := m.cfg.Dirs.Delete(l.Log); err != nil {
+			m.figures.ApplyErrors.Add(1)
 			m.cfg.Log.Error("half a log stays in place", "topic", name.Topic, "partition", int32(name.Partition), "err", err)
 		}
 		return
 	}
 	m.cfg.Log.Warn("log is not in the metadata and is set aside", "topic", name.Topic, "partition", int32(name.Partition), "topic_id", l.Topic)
 	if err := m.cfg.Dirs.Stray(l.Log); err != nil {
+		m.figures.ApplyErrors.Add(1)
 		m.cfg.Log.Error("stray log stays in place", "topic", name.Topic, "partition", int32(name.Partition), "err", err)
 	}
 }
@@ -171,6 +176,7 @@ func (m *Manager) drop(p *Partition, deleted bool) {
 		return
 	}
 	if err := m.cfg.Dirs.Delete(log); err != nil {
+		m.figures.ApplyErrors.Add(1)
 		m.cfg.Log.Error("log cannot be deleted", "topic", p.Name.Topic, "partition", int32(p.Name.Partition), "err", err)
 	}
 }

@@ -271,3 +271,68 @@ func TestAFollowerServesNobodyYet(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Rule: bytes count as those of a reassignment while it adds the replica that takes them.
+func TestBytesOfAReassignmentCountWhileItAddsAReplica(t *testing.T) {
+	b := newBed(t)
+	id := b.AddTopic("t")
+	b.Apply(testbed.Partition(id, 0, testbed.Self, testbed.Other))
+	b.Start()
+	p := b.Find("t", 0)
+	follower := partitions.Reader{Follower: testbed.Other, BrokerEpoch: kafka.NoBrokerEpoch}
+	f := func(when string, adding []int32, want string) {
+		t.Helper()
+		change := metarec.NewPartitionChangeRecord()
+		change.TopicId, change.PartitionId, change.AddingReplicas = id, 0, adding
+		b.Apply(change)
+		b.Publish()
+		p.Fetched(follower, 100, nil)
+		p.Fetched(partitions.Consumer, 7, nil)
+		in, out, _ := b.Manager.Counted()
+		if got := fmt.Sprintf("in %g out %g", in, out); got != want {
+			t.Errorf("%s: %s, want %s", when, got, want)
+		}
+	}
+	f("no reassignment", nil, "in 0 out 0")
+	f("it adds another", []int32{99}, "in 0 out 0")
+	f("it adds the follower", []int32{int32(testbed.Other)}, "in 0 out 100")
+	f("it is done", []int32{}, "in 0 out 100")
+}
+
+func TestBytesThatComeInForAReassignmentCount(t *testing.T) {
+	b := newBed(t)
+	id := b.AddTopic("t")
+	b.Apply(testbed.Partition(id, 0, testbed.Other, testbed.Self))
+	change := metarec.NewPartitionChangeRecord()
+	change.TopicId, change.PartitionId, change.AddingReplicas = id, 0, []int32{int32(testbed.Self)}
+	b.Apply(change)
+	b.Start()
+	follower := b.Find("t", 0).Follower()
+	at, ok := follower.Stands()
+	if !ok {
+		t.Fatal("the replica does not follow")
+	}
+	sent := records(3)
+	if _, err := follower.Take(at, partitions.FromLeader{Records: sent}); err != nil {
+		t.Fatal(err)
+	}
+	if in, _, _ := b.Manager.Counted(); in != float64(len(sent)) {
+		t.Errorf("%g bytes of %d count", in, len(sent))
+	}
+}
+
+// Rule: what metadata asks for and the broker cannot do is counted.
+func TestAReplicaThatCannotBeMadeCounts(t *testing.T) {
+	mem := vfs.NewMem()
+	fault := vfs.NewFault(mem)
+	b := testbed.New(t, fault, "/data", 1).Start()
+	b.Topic("fine", 1)
+	if _, _, failed := b.Manager.Counted(); failed != 0 {
+		t.Errorf("%g errors although all went well", failed)
+	}
+	fault.Inject(vfs.Rule{Ops: vfs.OpMkdir, Err: vfs.ErrNoSpace})
+	b.Topic("broken", 1)
+	if _, _, failed := b.Manager.Counted(); failed != 1 {
+		t.Errorf("%g errors count, want 1", failed)
+	}
+}

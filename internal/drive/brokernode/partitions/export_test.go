@@ -8,3 +8,9 @@ func (p *Partition) Durable() (kafka.Offset, error) {
 	defer p.mu.Unlock()
 	return p.sync.synced, p.online()
 }
+
+// Counted is how many bytes came in and went out for a reassignment, and how often
+// something that metadata asked for could not be done.
+func (m *Manager) Counted() (in, out, failed float64) {
+	return m.figures.ReassignmentIn.Value(), m.figures.ReassignmentOut.Value(), m.figures.ApplyErrors.Value()
+}

@@ -118,6 +118,9 @@ func (p Follower) copied(epoch kafka.Epoch, got FromLeader, wake []*await.Parked
 			return wake, false, err
 		}
 		p.traffic.replicationBytesIn.Add(len(got.Records))
+		if p.joins(p.host.cfg.Self) {
+			p.host.figures.ReassignmentIn.Add(len(got.Records))
+		}
 		p.sync.shown = p.log.End()
 		wake = p.step(replica.Appended{End: p.log.End()}, wake)
 		due = p.sync.due(stored.End, p.policy.Load().syncEvery, false)

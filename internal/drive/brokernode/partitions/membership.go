@@ -1,6 +1,8 @@
 package partitions
 
 import (
+	"slices"
+
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/replica"
@@ -59,6 +61,23 @@ func (p membership) assign(a replica.Assigned) error {
 		p.announceBegin(epoch)
 	}
 	return err
+}
+
+// moves notes whom a reassignment adds to the replicas.
+func (p membership) moves(adding []kafka.NodeID) {
+	switch {
+	case len(adding) > 0:
+		kept := adding // adding itself stays off the heap where nothing moves
+		p.joining.Store(&kept)
+	case p.joining.Load() != nil:
+		p.joining.Store(nil)
+	}
+}
+
+// joins tells whether a reassignment adds a replica.
+func (p *state) joins(id kafka.NodeID) bool {
+	adding := p.joining.Load()
+	return adding != nil && slices.Contains(*adding, id)
 }
 
 func (p membership) announceBegin(epoch kafka.Epoch) {

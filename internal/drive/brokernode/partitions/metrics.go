@@ -13,6 +13,9 @@ import (
 type figures struct {
 	ISRShrinks       metrics.Count `name:"kafka_server_replicamanager_isrshrinks_total" help:"Replicas that this broker, as leader, took out of an ISR."`
 	ISRExpands       metrics.Count `name:"kafka_server_replicamanager_isrexpands_total" help:"Replicas that this broker, as leader, took back into an ISR."`
+	ReassignmentIn   metrics.Count `name:"kafka_server_brokertopicmetrics_reassignmentbytesin_total" help:"Bytes of batches copied from leaders to replicas here that a reassignment adds."`
+	ReassignmentOut  metrics.Count `name:"kafka_server_brokertopicmetrics_reassignmentbytesout_total" help:"Bytes of batches sent to followers that a reassignment adds."`
+	ApplyErrors      metrics.Count `name:"kafka_server_broker_metadata_metrics_metadata_apply_error_count" help:"Replicas here that could not be made, removed or given their role as metadata says. Alert above 0."`
 	FailedISRUpdates metrics.Count `name:"kafka_server_replicamanager_failedisrupdates_total" help:"Changes of an ISR that the controller refused."`
 }
 

@@ -18,8 +18,9 @@ type state struct {
 	ID   kafka.TopicIDPartition
 
 	host    *Manager
-	traffic *Traffic               // of the topic
-	policy  atomic.Pointer[policy] // replaced whole
+	traffic *Traffic                       // of the topic
+	policy  atomic.Pointer[policy]         // replaced whole
+	joining atomic.Pointer[[]kafka.NodeID] // whom a reassignment adds; nil without one
 
 	mu   sync.Mutex
 	core *replica.Core
@@ -36,6 +37,14 @@ type state struct {
 
 // Traffic counts what the topic takes and gives here.
 func (p *state) Traffic() *Traffic { return p.traffic }
+
+// Fetched counts an answer with so many bytes of records to a reader.
+func (p *state) Fetched(r Reader, bytes int, err error) {
+	p.traffic.Fetched(r, bytes, err)
+	if bytes > 0 && r.isFollower() && p.joins(r.Follower) {
+		p.host.figures.ReassignmentOut.Add(bytes)
+	}
+}
 
 // Status is what a partition is at one moment.
 type Status struct {
