@@ -76,6 +76,7 @@ func (s *source) fetch() error {
 // ask sends a fetch.
 func (s *source) ask(wait time.Duration) *exchange {
 	s.host.figures.Requests.Add(1)
+	s.asks.mark(time.Now())
 	return s.send(s.request(wait))
 }
 

@@ -263,7 +263,12 @@ func TestWhatIsTold(t *testing.T) {
 		p.topic("t", 2)
 		p.write("t", 0, 3)
 		p.same("t", 0, 0, 3)
-		if s := p.fetcher.standing(); s != (standing{followed: 2}) {
+		time.Sleep(2 * rateEvery)
+		s := p.fetcher.standing()
+		if s.minRate <= 0 || s.minRate > 1000 {
+			t.Errorf("%g fetches a second", s.minRate)
+		}
+		if s.minRate = 0; s != (standing{followed: 2}) {
 			t.Errorf("%+v", s)
 		}
 		if got, want := p.fetcher.figures.Bytes.Value(), float64(len(p.leader.Bytes("t", 0, 0))); got != want {

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/metrics"
 )
@@ -14,7 +15,7 @@ type figures struct {
 }
 
 // standing is how the replicas that follow get on, all together.
-type standing struct{ followed, failed, maxLag float64 }
+type standing struct{ followed, failed, maxLag, minRate float64 }
 
 func (f *Fetcher) standing() (s standing) {
 	f.mu.Lock()
@@ -26,7 +27,19 @@ func (f *Fetcher) standing() (s standing) {
 			s.failed++
 		}
 	}
+	s.minRate = f.slowest(time.Now())
 	return s
+}
+
+// slowest is the least rate of requests of a source, 0 without any. mu is held.
+func (f *Fetcher) slowest(now time.Time) (least float64) {
+	first := true
+	for _, s := range f.sources {
+		if r := s.asks.perSecond(now); first || r < least {
+			least, first = r, false
+		}
+	}
+	return least
 }
 
 // lags reports how many committed records each replica lacks.
@@ -51,6 +64,7 @@ func (f *Fetcher) Register(r *metrics.Registry) {
 	metrics.Watch(r, f.standing,
 		gauge("maxlag", "The most records that a replica following here lacked, of those that are committed, when its leader last answered.", func(s standing) float64 { return s.maxLag }),
 		gauge("failedpartitionscount", "Replicas here that could not take what their leader sent last. Alert above 0.", func(s standing) float64 { return s.failed }),
+		gauge("minfetchrate", "Fetches in a second to the leader that is asked least often, over the last minute; 0 without one. A leader that does not answer shows here.", func(s standing) float64 { return s.minRate }),
 		gauge("partitions", "Replicas here that follow a leader.", func(s standing) float64 { return s.followed }),
 	)
 	metrics.Watch(r, func() *Fetcher { return f }, metrics.Reading[*Fetcher]{

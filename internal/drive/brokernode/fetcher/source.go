@@ -39,6 +39,7 @@ type source struct {
 	conn    Conn
 	addr    string
 	rest    pause // after a failed request
+	asks    rate
 }
 
 // member is a replica that a source fetches.
