@@ -11,6 +11,7 @@ import (
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/coordnode"
+	"github.com/ottla/ottla/internal/drive/metaview"
 	"github.com/ottla/ottla/internal/edge/storage/dirs"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
@@ -143,7 +144,7 @@ func MetricFamilies() []metrics.Family {
 	w.show(
 		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(fetcher.Fetcher).Register, new(coordnode.Groups).Register,
 		registerAssignments(nil), registerMemory(nil),
-		quorum{}.Register, o.registerMetadata, new(toctrl.Channel).Register, o.registerController,
+		quorum{}.Register, new(metaview.View).Register, o.registerMetadata, new(toctrl.Channel).Register, o.registerController,
 	)
 	return w.registry.Families()
 }

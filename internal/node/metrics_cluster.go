@@ -50,6 +50,7 @@ type cluster struct {
 	committed kafka.Offset
 	leader    kafka.NodeID // of the quorum
 	kraft     int16        // kraft.version
+	static    bool         // controller.quorum.voters is set
 	offline   int          // partitions without a leader
 	astray    int          // partitions not led by the preferred replica
 	lag       time.Duration
@@ -58,12 +59,18 @@ type cluster struct {
 func (o outlook) cluster() cluster {
 	q := o.metadata.quorum.View()
 	c := cluster{img: o.metadata.view.Image(), committed: q.HighWatermark - 1, leader: q.Leader, kraft: q.Level}
+	c.static = len(o.metadata.cfg.List("controller.quorum.voters")) > 0
 	c.active = o.controller != nil && o.controller.node.Active()
 	if at := c.img.Provenance().TimestampMs; !c.active && at > 0 {
 		c.lag = max(time.Since(time.UnixMilli(at)), 0)
 	}
 	return c
 }
+
+// ignoredHelp is about static voters beside those in the log (KIP-853).
+const ignoredHelp = "1 while controller.quorum.voters is set and has no effect, as the metadata log holds the voters."
+
+func (c cluster) ignoresStatic() float64 { return number(c.static && c.kraft > 0) }
 
 // counted is the cluster with what takes a walk over all partitions.
 func (o outlook) counted() cluster {
@@ -113,6 +120,18 @@ func (o outlook) registerController(r *metrics.Registry) {
 		Name: "ottla_controller_brokers_fenced_by_proof_total", Kind: metrics.Counter,
 		Help: "Brokers that were fenced before their session ended because their process was gone.",
 		One:  func(n *ctrlnode.Node) float64 { return float64(n.FencedByProof()) },
+	}, metrics.Reading[*ctrlnode.Node]{
+		Name: prefix + "timedoutbrokerheartbeatcount", Kind: metrics.Counter,
+		Help: "Heartbeats of brokers that were not answered in time. Above 0: the controller is overloaded, or its disk hangs.",
+		One:  func(n *ctrlnode.Node) float64 { return float64(n.HeartbeatsTimedOut()) },
+	}, metrics.Reading[*ctrlnode.Node]{
+		Name: prefix + "timesincelastheartbeatreceivedms", Labels: "broker",
+		Help: "Milliseconds since the active controller has heard of a broker, at most broker.session.timeout.ms.",
+		Each: func(n *ctrlnode.Node, report metrics.Report) {
+			for id, ago := range n.Contacts() {
+				report(float64(ago.Milliseconds()), strconv.Itoa(int(id)))
+			}
+		},
 	})
 	metrics.Watch(r, o.counted, append(applied(prefix+"lastappliedrecordoffset", prefix+"lastappliedrecordtimestamp", prefix+"lastappliedrecordlagms"),
 		one(prefix+"activecontrollercount", "1 on the active controller. The sum over all must be 1.", func(c cluster) float64 { return number(c.active) }),
@@ -121,6 +140,7 @@ func (o outlook) registerController(r *metrics.Registry) {
 		one(prefix+"globalpartitioncount", "Partitions of the cluster.", func(c cluster) float64 { return float64(c.img.PartitionCount()) }),
 		one(prefix+"offlinepartitionscount", "Partitions without a leader. Alert above 0.", func(c cluster) float64 { return float64(c.offline) }),
 		one(prefix+"preferredreplicaimbalancecount", "Partitions that are not led by their first replica.", func(c cluster) float64 { return float64(c.astray) }),
+		one(prefix+"ignoredstaticvoters", ignoredHelp, cluster.ignoresStatic),
 		one(prefix+"activebrokercount", "Brokers that are registered and not fenced.", func(c cluster) float64 {
 			return c.brokers(func(b *image.Broker) bool { return !b.Fenced })
 		}),
@@ -163,6 +183,7 @@ func number(b bool) float64 {
 func (o outlook) registerMetadata(r *metrics.Registry) {
 	const prefix = "kafka_server_broker_metadata_metrics_last_applied_record_"
 	metrics.Watch(r, o.cluster, append(applied(prefix+"offset", prefix+"timestamp", prefix+"lag_ms"),
+		one("kafka_server_broker_metadata_metrics_ignored_static_voters", ignoredHelp, cluster.ignoresStatic),
 		one("kafka_server_metadataloader_currentcontrollerid", "Id of the active controller; -1: not known.", func(c cluster) float64 { return float64(c.leader) }),
 		one("kafka_server_metadataloader_currentmetadataversion", "Level of metadata.version.", func(c cluster) float64 { return float64(c.img.Level()) }),
 		metrics.Reading[cluster]{

@@ -134,6 +134,16 @@ func TestMetricsTellWhatWasDone(t *testing.T) {
 	}
 	eventually(t, ctx, n.metrics, map[string]string{
 		"kafka_server_kafkaserver_brokerstate":                                                   "3",
+		"kafka_server_raft_metrics_poll_idle_ratio_avg":                                          ">0",
+		"kafka_server_raft_metrics_uncommitted_voter_change":                                     "0",
+		"kafka_server_broker_metadata_metrics_ignored_static_voters":                             "0",
+		"kafka_server_broker_metadata_metrics_metadata_load_error_count":                         "0",
+		"kafka_server_broker_metadata_metrics_metadata_apply_error_count":                        "0",
+		"kafka_server_snapshotemitter_latestsnapshotgeneratedagems":                              ">0",
+		"kafka_server_snapshotemitter_latestsnapshotgeneratedbytes":                              "0",
+		"kafka_server_metadataloader_handleloadsnapshotcount":                                    "0",
+		`kafka_controller_kafkacontroller_timesincelastheartbeatreceivedms{broker="1"}`:          ">-1",
+		"kafka_controller_kafkacontroller_timedoutbrokerheartbeatcount":                          "0",
 		`kafka_server_brokertopicmetrics_messagesin_total{topic="t"}`:                            "10",
 		"kafka_server_brokertopicmetrics_messagesin_total":                                       ">10", // the commit, too
 		`kafka_server_brokertopicmetrics_bytesin_total{topic="t"}`:                               ">600",
@@ -326,4 +336,17 @@ func BenchmarkObserver(b *testing.B) {
 		q.Request(r, 200, 30*time.Microsecond)
 		q.Reply(r, 4096, 50*time.Microsecond)
 	}
+}
+
+// Rule: static voters are ignored once the log holds the voters (KIP-853).
+func TestStaticVotersAreIgnoredOnceTheLogHoldsThem(t *testing.T) {
+	f := func(c cluster, want float64) {
+		t.Helper()
+		if got := c.ignoresStatic(); got != want {
+			t.Errorf("static voters set: %v, kraft.version %d: %g", c.static, c.kraft, got)
+		}
+	}
+	f(cluster{static: true, kraft: 0}, 0)
+	f(cluster{static: true, kraft: 1}, 1)
+	f(cluster{static: false, kraft: 1}, 0)
 }

@@ -113,7 +113,7 @@ func (n *node) joinQuorum(ctx context.Context) (err error) {
 	n.channel = newChannel(n.env, n.metadata.quorum, n.apis.active)
 	n.stops.add(n.channel.close)
 	seen := outlook{n.metadata, n.controller}
-	n.watched.show(n.metadata.quorum.Register, seen.registerMetadata, n.channel.Register)
+	n.watched.show(n.metadata.quorum.Register, n.metadata.view.Register, seen.registerMetadata, n.channel.Register)
 	if n.controller != nil {
 		n.watched.show(seen.registerController)
 	}

@@ -25,7 +25,7 @@ var (
 	perTopic      = flag.Int("many-partitions", 10, "partitions of each of them")
 	keepFolders   = flag.Bool("keep-folders", false, "leave the nodes' folders: ext4 looks for free inodes among those of the files that were removed in the last minutes, which a round after a removal would pay for")
 	createMillis  = int32(60_000)
-	produceWithin = 2 * time.Minute
+	produceWithin = 10 * time.Minute
 )
 
 // BenchmarkFirstRecordEverywhere gives the time from one CreateTopics of 900 topics
