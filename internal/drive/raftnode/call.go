@@ -101,6 +101,7 @@ type answered struct {
 }
 
 func (a answered) run(l *loop) {
+	l.fetchedFrom(a.ev.Body)
 	l.payload = a.raw
 	l.step(a.ev)
 	l.payload = nil

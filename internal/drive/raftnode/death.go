@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/raft"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
@@ -16,30 +17,45 @@ type Witness interface {
 	Gone(ctx context.Context, addr string) bool
 }
 
-// suspicion is that a leader's process is gone: the connection that carried our
-// fetches in its epoch was reset.
-type suspicion struct {
+// term is an epoch and who leads it.
+type term struct {
 	leader kafka.NodeID
 	epoch  kafka.Epoch
-	addr   string
+}
+
+// suspicion is that a leader's process is gone: the connection that carried our
+// fetches in its epoch was reset. It may have been while no fetch was under way;
+// then the next one finds nobody.
+type suspicion struct {
+	term
+	addr  string
+	reset bool
 }
 
 // suspect tells whether what became of a request is a reason to look closer.
 func (n *Node) suspect(m raft.Message, addr string, err error) {
 	fetch, isFetch := m.Body.(raft.FetchRequest)
-	if _, able := n.cfg.Sender.(Witness); able && isFetch && transport.Reset(err) {
-		_ = n.put(suspicion{m.To, fetch.Epoch, addr})
+	reset := transport.Reset(err)
+	if _, able := n.cfg.Sender.(Witness); able && isFetch && (reset || transport.Refused(err)) {
+		_ = n.put(suspicion{term{m.To, fetch.Epoch}, addr, reset})
 	}
 }
 
-// run looks beside the loop whether it is so.
+// run looks beside the loop whether it is so, once at a time. Without a fetch that
+// was answered in this epoch there was no connection that could have been reset.
 func (s suspicion) run(l *loop) {
+	if l.examined == s.term || !s.reset && l.fetched != s.term {
+		return
+	}
+	l.examined = s.term
+	l.greetVoters(s.leader)
 	n := l.n
 	n.wg.Go(func() {
 		if n.cfg.Sender.(Witness).Gone(n.life, s.addr) {
 			n.mourned.Store(&proof{s.leader, s.epoch, time.Now()})
 			_ = n.put(event{raft.Dead{Leader: s.leader, Epoch: s.epoch}})
 		}
+		_ = n.put(cleared{s.term})
 	})
 }
 
@@ -61,6 +77,41 @@ func (n *Node) Bereaved(epoch kafka.Epoch) (kafka.NodeID, bool) {
 		return kafka.NoNode, false
 	}
 	return p.leader, true
+}
+
+// Greeter is a Sender that can connect to an address before there is a request to
+// send.
+type Greeter interface{ Greet(addr string) }
+
+// greetVoters connects to those who will be asked if the leader is gone. Voters have
+// no connections to each other as long as they follow one.
+func (l *loop) greetVoters(leader kafka.NodeID) {
+	g, able := l.n.cfg.Sender.(Greeter)
+	if !able {
+		return
+	}
+	for _, v := range l.core.State().Voters {
+		at, named := v.Endpoints.Named(l.n.cfg.Listener)
+		if named && v.Key.Node != leader && v.Key.Node != l.n.cfg.Self.Node {
+			g.Greet(hostPort(at))
+		}
+	}
+}
+
+// cleared says that a suspicion was looked into.
+type cleared struct{ term }
+
+func (c cleared) run(l *loop) {
+	if l.examined == c.term {
+		l.examined = term{}
+	}
+}
+
+// fetchedFrom notes whose answer to a fetch arrived.
+func (l *loop) fetchedFrom(body raft.Body) {
+	if a, ok := body.(raft.FetchAnswer); ok && a.Err == kerr.None {
+		l.fetched = term{a.Hint.Leader, a.Hint.Epoch}
+	}
 }
 
 // refusalPause lies between the two refusals that are proof: a process that

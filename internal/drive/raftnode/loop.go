@@ -25,6 +25,8 @@ type loop struct {
 	clean      cleaning
 	stats      stats
 	watchers   []watchLeader
+	fetched    term // whose answer to a fetch came last
+	examined   term // whose process is being looked for
 
 	started bool
 	handed  bool  // whoever waits for the end of the hand-over was told

@@ -53,15 +53,26 @@ func (p *peers) Send(_ kafka.NodeID, addr string, req kmsg.Request, done func(km
 	p.send(addr, req, done)
 }
 
+// Greet connects to an address, unless there is a connection.
+func (p *peers) Greet(addr string) {
+	if _, _, known := p.pool.Get(addr).Versions(int16(kmsg.Vote)); !known {
+		p.send(addr, askVersions(), func(kmsg.Response, error) {})
+	}
+}
+
+func askVersions() kmsg.Request {
+	ask := kmsg.NewPtrApiVersionsRequest()
+	ask.ClientSoftwareName, ask.ClientSoftwareVersion = "ottla", "0"
+	return ask
+}
+
 // sendSince makes sure first that the peer knows the version.
 func (p *peers) sendSince(least int16, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
 	if _, newest, known := p.pool.Get(addr).Versions(req.Key()); known {
 		p.sendIf(newest >= least, addr, req, done)
 		return
 	}
-	ask := kmsg.NewPtrApiVersionsRequest()
-	ask.ClientSoftwareName, ask.ClientSoftwareVersion = "ottla", "0"
-	p.send(addr, ask, func(_ kmsg.Response, err error) {
+	p.send(addr, askVersions(), func(_ kmsg.Response, err error) {
 		if err != nil {
 			done(nil, err)
 			return

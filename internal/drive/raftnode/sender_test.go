@@ -137,3 +137,22 @@ func TestAPreVoteDoesNotReachAPeerThatWouldTakeItForAVote(t *testing.T) {
 		}
 	}
 }
+
+// While proof of a leader's death is sought the other voters are greeted, so that
+// the first pre-vote finds a connection on which the versions are known.
+func TestAPeerIsGreetedBeforeThereIsARequest(t *testing.T) {
+	s := open(t)
+	defer s.server.Close(t.Context())
+	pool := transport.NewPool(transport.ClientConfig{ClientID: "raft-client"})
+	defer pool.Close()
+	addr := hostPort(endpoints(s.port)[0])
+	OverTransport(pool, &transport.Dialer{}, 2*time.Second).(Greeter).Greet(addr)
+	for tick := time.NewTicker(time.Millisecond); ; <-tick.C { // the test's own deadline ends it
+		if _, newest, known := pool.Get(addr).Versions(int16(kmsg.Vote)); known {
+			if newest != 2 {
+				t.Errorf("Vote up to version %d", newest)
+			}
+			return
+		}
+	}
+}

@@ -19,9 +19,9 @@ type Dialer struct {
 // maxReached bounds what is remembered of a host:port; all of it has to refuse.
 const maxReached = 4
 
-// maxAttempts bounds the connections that Gone tries to each address: with
-// pauses from 20 ms on it gives up on a process that goes on accepting after 1.2 s.
-const maxAttempts = 6
+// maxAttempts bounds the connections that Gone tries to each address: with a pause
+// of 20 ms it gives up on a process that goes on accepting after a second.
+const maxAttempts = 10
 
 // refusalLimit is how long a refusal may take. A refusal is quick; silence
 // proves nothing.
@@ -50,8 +50,8 @@ func (d *Dialer) note(addr, at string) {
 // refuses a connection, and does so again after a pause. Time-outs, unreachable
 // hosts and failed look-ups prove nothing, and neither does an address that was
 // never reached. A process that ends closes its connections before, or after,
-// its listeners: one that accepts is asked again, after pauses that double, for
-// a while. Gone waits for all that, at most until ctx ends.
+// its listeners: one that accepts is asked again, after a tenth of the pause, then
+// twice that, and so on for a while. Gone waits for all that, at most until ctx ends.
 func (d *Dialer) Gone(ctx context.Context, pause time.Duration, addrs ...string) bool {
 	var reached []string
 	d.mu.Lock()
@@ -94,12 +94,14 @@ func (d *Dialer) refusedTwice(ctx context.Context, pause time.Duration, addrs []
 	if len(addrs) == 0 {
 		return false
 	}
-	refused, wait := 0, pause
+	refused, accepted := 0, pause/20
 	for range maxAttempts {
+		wait := pause
 		if d.allRefuse(ctx, addrs) {
-			refused, wait = refused+1, pause
+			refused++
 		} else {
-			refused, wait = 0, 2*wait
+			refused, accepted = 0, 2*accepted
+			wait = accepted
 		}
 		if refused == 2 || !sleep(ctx, wait) {
 			break
