@@ -19,6 +19,7 @@ func Scenes() []Scene {
 	all = append(all, memberScenes()...)
 	all = append(all, stuckScenes()...)
 	all = append(all, clockScenes()...)
+	all = append(all, exactScenes()...)
 	for _, m := range Mixes() {
 		all = append(all, m.Scene())
 	}

@@ -7,7 +7,8 @@ import (
 )
 
 // watch is R10, which binds an event to what follows from it: a pre-vote of the
-// receiver's own epoch changes no byte of the election state and no timer, and
+// receiver's own epoch changes no byte of the election state and no timer (what it
+// may change is when a round that has its majority goes on, B4), and
 // is refused by a leader and by a follower that has fetched in this epoch and
 // neither was told that its leader resigned nor has proof that it died. One of a higher epoch changes
 // only the epoch; one of a lower epoch is fenced.
@@ -67,10 +68,11 @@ func (h *watch) preVote(n *node, call raft.Call, r raft.VoteRequest, e raft.Effe
 }
 
 // asksForMore tells whether a pre-vote was refused for a shorter log, upon which
-// the node may stand itself (B6).
+// the node may stand itself (B6), or was granted by a node that then holds its own
+// round back (B4).
 func asksForMore(e raft.Effects) bool {
 	for _, t := range e.Trace {
-		if t.What == "shorter log asks" {
+		if t.What == "shorter log asks" || t.What == "yields" {
 			return true
 		}
 	}

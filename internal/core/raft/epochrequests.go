@@ -26,8 +26,9 @@ func endEpoch(c *Core, r EndRequest) EndAnswer {
 	if code == kerr.None {
 		learn(c, Hint{Epoch: r.Epoch, Leader: r.Leader, Endpoints: endpointsOr(c, r.Endpoints, r.Leader)})
 		if f, follows := c.role.(*follower); follows && f.id == r.Leader {
-			f.expires = c.now.Add(successionDelay(c, r.Preferred))
-			f.farewell = true
+			delay := successionDelay(c, r.Preferred)
+			f.expires = c.now.Add(delay)
+			f.farewell, f.chosen = true, delay == 0
 		}
 	}
 	return EndAnswer{Err: code, Hint: c.hint()}

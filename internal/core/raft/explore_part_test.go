@@ -119,7 +119,7 @@ func (p *part) anyTime() {
 	case *unattached:
 		r.expires = soon
 	case *prospective:
-		r.expires, r.resume = soon, 0
+		r.expires, r.resume, r.begins, r.young, r.yields = soon, 0, p.core.now, p.core.now, p.core.now
 	case *candidate:
 		r.expires = soon
 	case *resigned:

@@ -2,7 +2,6 @@ package raft
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
@@ -19,8 +18,8 @@ type follower struct {
 	// from then on pre-votes are refused.
 	fetched bool
 	// farewell tells that this leader said it has resigned: pre-votes are
-	// granted again (B5).
-	farewell bool
+	// granted again (B5). chosen: it named us first to succeed it.
+	farewell, chosen bool
 	// gone tells that this leader's process is proven dead: pre-votes are granted
 	// again (B3).
 	gone     bool
@@ -115,23 +114,23 @@ func (f *follower) next(c *Core) kafka.Instant {
 // said that there is nothing.
 func (f *follower) heard(c *Core) {
 	f.expires = fetchTimer(c, f.id)
-	f.fetched, f.farewell, f.gone = true, false, false
+	f.fetched, f.farewell, f.chosen, f.gone = true, false, false, false
 	c.lost.seeking = false
 	c.longer.settled()
 }
 
 // leaderDied acts on proof of the leader's death, once in an epoch: a voter asks
-// the others without waiting out its timer, each at its rank so that they do not
-// split their votes (B3, B4). An observer looks for the next leader. If the round
-// is refused, the normal timers rule again.
+// the others without waiting out its timer (B3). That all have the proof at the
+// same time splits no votes (see rounds.go), and who has it first is refused by the
+// others and grants the next one. An observer looks for the next leader. If the
+// round is refused, the normal timers rule again.
 func leaderDied(c *Core, ev Dead) {
 	f, follows := c.role.(*follower)
 	if !follows || f.id != ev.Leader || ev.Epoch != c.election.Epoch || c.mourned == ev.Epoch {
 		return
 	}
 	c.mourned, f.gone = ev.Epoch, true
-	wait := time.Duration(c.quorum.rank(f.id, ev.Epoch)) * c.pace.step(c.cfg.Timing.Election)
-	f.expires = min(f.expires, c.now.Add(wait))
+	f.expires = min(f.expires, c.now)
 	c.trace("leader died", f.id)
 }
 

@@ -12,11 +12,23 @@ type prospective struct {
 	// resume is the timer that ran before this round and goes on after it; 0 when
 	// there is none to go on (B6).
 	resume kafka.Instant
+	// begins is when the first question leaves. young lasts as long as a round may
+	// be under way elsewhere of which nothing was heard here when this one began, or
+	// there of this one. yields is until when another round goes first (rounds.go).
+	begins, young, yields kafka.Instant
 }
 
 func newProspective(c *Core) *prospective {
 	known, at := c.role.leader()
-	return &prospective{known: known, at: at, tally: newTally(c.quorum.voters(), c.cfg.Self), expires: electionTimer(c)}
+	p := &prospective{
+		known: known, at: at, tally: newTally(c.quorum.voters(), c.cfg.Self), expires: electionTimer(c),
+		begins: max(c.now, c.refused.Add(c.trip())),
+	}
+	p.young = p.begins.Add(c.step())
+	if f, ok := c.role.(*follower); ok && f.chosen {
+		p.begins, p.young = c.now, c.now // nobody else begins a round now
+	}
+	return p
 }
 
 func (p *prospective) name() Role                        { return RoleProspective }
@@ -24,13 +36,13 @@ func (p *prospective) leader() (kafka.NodeID, Endpoints) { return p.known, p.at 
 
 func (p *prospective) turn(c *Core) {
 	switch {
-	case p.tally.won() && c.election.Epoch < lastEpoch:
+	case p.tally.won() && c.now >= p.free() && c.election.Epoch < lastEpoch:
 		c.becomeCandidate()
 	case p.tally.lost():
 		p.fallBack(c, electionTimer(c))
 	case c.now >= p.expires && c.closing == nil:
 		p.fallBack(c, p.expires)
-	default:
+	case c.now >= p.begins:
 		p.tally.ask(c, true)
 	}
 }
@@ -55,8 +67,12 @@ func (p *prospective) fallBack(c *Core, expires kafka.Instant) {
 }
 
 func (p *prospective) next(c *Core) kafka.Instant {
-	if c.closing != nil {
-		return p.tally.nextAsk(c)
+	at := max(p.begins, p.tally.nextAsk(c))
+	if p.tally.won() {
+		at = min(at, p.free())
 	}
-	return min(p.expires, p.tally.nextAsk(c))
+	if c.closing == nil {
+		at = min(at, p.expires)
+	}
+	return at
 }

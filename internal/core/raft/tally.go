@@ -45,6 +45,11 @@ func (t *tally) find(node kafka.NodeID) int {
 
 func (t *tally) recorded(node kafka.NodeID) bool { return t.find(node) >= 0 }
 
+func (t *tally) refusedBy(node kafka.NodeID) bool {
+	i := t.find(node)
+	return i >= 0 && !t.answers[i].granted
+}
+
 func (t *tally) granted() []kafka.NodeID {
 	var ids []kafka.NodeID
 	for _, b := range t.answers {
@@ -57,6 +62,24 @@ func (t *tally) granted() []kafka.NodeID {
 }
 
 func (t *tally) won() bool { return len(t.granted()) >= t.voters.Majority() }
+
+// decides tells that who granted so far cannot split the votes, whatever the other
+// voters are at, of which one does not count: there is nobody left who could stand,
+// too, or one, and the votes of who granted cannot be shared between the two so that
+// neither has a majority.
+func (t *tally) decides(without kafka.NodeID) bool {
+	granted, rivals := 0, 0
+	for _, v := range t.voters {
+		switch i := t.find(v.Key.Node); {
+		case i >= 0 && t.answers[i].granted:
+			granted++
+		case v.Key.Node != without:
+			rivals++
+		}
+	}
+	others := granted - 1
+	return rivals == 0 || rivals == 1 && (others+1)/2+1 >= t.voters.Majority()
+}
 
 // lost tells whether a majority cannot be reached any more.
 func (t *tally) lost() bool {

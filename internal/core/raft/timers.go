@@ -71,8 +71,11 @@ func (p *pace) step(election time.Duration) time.Duration {
 	return max(min(4*p.slowest, election/8), min(20*time.Millisecond, election/8))
 }
 
+// step is d of this node.
+func (c *Core) step() time.Duration { return c.pace.step(c.cfg.Timing.Election) }
+
 // fetchTimer is F, later by rank x d, never below F (B4).
 func fetchTimer(c *Core, leader kafka.NodeID) kafka.Instant {
 	t := c.cfg.Timing
-	return c.now.Add(t.Fetch + time.Duration(c.quorum.rank(leader, c.election.Epoch))*c.pace.step(t.Election))
+	return c.now.Add(t.Fetch + time.Duration(c.quorum.rank(leader, c.election.Epoch))*c.step())
 }

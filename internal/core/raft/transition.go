@@ -83,18 +83,19 @@ func (c *Core) resign() {
 
 // inherited is the election timer of a node that meets a higher epoch without
 // a leader: what remains of its own if it was waiting or standing for election,
-// else a fresh one.
+// but time enough for the candidate of that epoch (B4), else a fresh one.
 func inherited(c *Core) kafka.Instant {
+	least := c.now.Add(2 * c.step())
 	switch r := c.role.(type) {
 	case *candidate:
-		return r.expires
+		return max(r.expires, least)
 	case *unattached:
-		return r.expires
+		return max(r.expires, least)
 	case *resigned:
-		return r.expires
+		return max(r.expires, least)
 	case *prospective:
 		if !r.tally.lost() {
-			return r.expires
+			return max(r.expires, least)
 		}
 	}
 	return electionTimer(c)

@@ -17,13 +17,11 @@ func vote(c *Core, r VoteRequest) VoteAnswer {
 	}
 	switch {
 	case code != kerr.None:
+	case r.PreVote:
+		granted = grantsRound(c, r)
 	case grants(c, r):
 		granted = true
-		if !r.PreVote {
-			recordVote(c, r.Candidate)
-		}
-	case onlyShorter(c, r):
-		c.longer.refused(c, r.Candidate.Node)
+		recordVote(c, r.Candidate)
 	}
 	return VoteAnswer{Err: code, Hint: c.hint(), Granted: granted}
 }
@@ -62,19 +60,23 @@ func checkVoterKey(c *Core, to kafka.ReplicaKey) kerr.Code {
 // grants is the table of KIP-996, with B1, B3 and B5. The epoch of the request is
 // ours by now.
 func grants(c *Core, r VoteRequest) bool {
-	upToDate := Position{r.LastEpoch, r.End}.Covers(c.log.position())
 	switch role := c.role.(type) {
 	case *leader:
 		return false
 	case *follower:
-		return r.PreVote && upToDate && (!role.fetched || role.farewell || role.gone)
+		return r.PreVote && upToDate(c, r) && (!role.fetched || role.farewell || role.gone)
 	case *unattached, *prospective:
 		if r.PreVote {
-			return upToDate
+			return upToDate(c, r)
 		}
-		return grantsVote(c, r, upToDate)
+		return grantsVote(c, r)
 	}
-	return r.PreVote && upToDate // candidate, resigned
+	return r.PreVote && upToDate(c, r) // candidate, resigned
+}
+
+// upToDate tells whether an asker's log is at least as far as ours.
+func upToDate(c *Core, r VoteRequest) bool {
+	return Position{r.LastEpoch, r.End}.Covers(c.log.position())
 }
 
 // onlyShorter tells whether a pre-vote was refused for nothing but a log that is
@@ -87,7 +89,7 @@ func onlyShorter(c *Core, r VoteRequest) bool {
 	return grants(c, r)
 }
 
-func grantsVote(c *Core, r VoteRequest, upToDate bool) bool {
+func grantsVote(c *Core, r VoteRequest) bool {
 	known, _ := c.role.leader()
 	switch {
 	case r.Candidate.Node == c.cfg.Self.Node || c.cfg.Self.Node < 0:
@@ -97,7 +99,7 @@ func grantsVote(c *Core, r VoteRequest, upToDate bool) bool {
 	case known >= 0: // ourselves too, if we led this epoch (B1)
 		return false
 	}
-	return upToDate && c.lost.none(r.Epoch)
+	return upToDate(c, r) && c.lost.none(r.Epoch)
 }
 
 // recordVote makes a vote durable before it is given. The timer starts anew,
@@ -113,7 +115,9 @@ func recordVote(c *Core, candidate kafka.ReplicaKey) {
 	case *unattached:
 		c.enter(&unattached{known: role.known, expires: electionTimer(c)})
 	case *prospective:
-		c.enter(newProspective(c))
+		p := newProspective(c)
+		p.yields = c.now.Add(2 * c.step())
+		c.enter(p)
 	}
 }
 
