@@ -99,14 +99,16 @@ func bound(text string, unset float64) float64 {
 // checkList wants items that are not empty and, where Valid lists them, known.
 func (k *Key) checkList(text string) error {
 	choices, needed := strings.CutPrefix(k.Valid, "+")
-	items := splitList(text)
 	switch {
-	case len(items) == 0 && needed:
+	case text == "" && needed:
 		return sentence("Configuration '" + k.Name + "' must not be empty. Valid values include: " + orAny(choices))
+	case text == "":
+		return nil
 	case k.Valid == "p:b":
-		return k.checkThrottled(items)
+		return k.checkThrottled(text)
 	}
-	for _, item := range items {
+	for item := range strings.SplitSeq(text, ",") {
+		item = strings.TrimSpace(item)
 		if item == "" {
 			return sentence("Configuration '" + k.Name + "' values must not be empty.")
 		}
@@ -125,23 +127,32 @@ func orAny(choices string) string {
 }
 
 // checkThrottled wants "*" alone, or pairs of partition and broker.
-func (k *Key) checkThrottled(items []string) error {
-	if len(items) == 1 && items[0] == "*" {
+func (k *Key) checkThrottled(text string) error {
+	if text == "*" {
 		return nil
 	}
-	for _, item := range items {
-		partition, broker, pair := strings.Cut(item, ":")
+	for item := range strings.SplitSeq(text, ",") {
+		partition, broker, pair := strings.Cut(strings.TrimSpace(item), ":")
 		if !pair || !digits(partition) || !digits(broker) {
-			return &valueError{k, "[" + strings.Join(items, ", ") + "]", k.Name +
+			return &valueError{k, "[" + strings.Join(splitList(text), ", ") + "]", k.Name +
 				" must be the literal '*' or a list of replicas in the following format: [partitionId]:[brokerId],[partitionId]:[brokerId],..."}
 		}
 	}
 	return nil
 }
 
+// digits tells whether a text is a number from 0 to 2^31-1.
 func digits(s string) bool {
-	_, err := strconv.ParseUint(s, 10, 31)
-	return err == nil
+	if len(s) > 9 {
+		_, err := strconv.ParseUint(s, 10, 31)
+		return err == nil
+	}
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
 }
 
 func (k *Key) checkOneOf(text string) error {

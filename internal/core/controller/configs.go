@@ -189,7 +189,7 @@ func split(list string) []string {
 func checkLengths(values map[string]string) error {
 	first, found := "", false
 	for key, value := range values { // in any order: the least of all is told
-		if utf8.RuneCountInString(value) > maxValueLength && (!found || key < first) {
+		if len(value) > maxValueLength && utf8.RuneCountInString(value) > maxValueLength && (!found || key < first) {
 			first, found = key, true
 		}
 	}

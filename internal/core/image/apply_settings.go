@@ -11,16 +11,17 @@ import (
 // settingsEdit is the settings of an image under change.
 type settingsEdit struct {
 	features       pmap.Edit[string, int16]
+	level          Level
 	configs        pmap.Edit[Resource, pmap.Map[string, string]]
 	nextProducerID kafka.ProducerID
 }
 
 func editSettings(img *Image) settingsEdit {
-	return settingsEdit{*img.features.Edit(), *img.configs.Edit(), img.nextProducerID}
+	return settingsEdit{*img.features.Edit(), img.level, *img.configs.Edit(), img.nextProducerID}
 }
 
 func (e *settingsEdit) done() settingSet {
-	return settingSet{e.features.Done(), e.configs.Done(), e.nextProducerID}
+	return settingSet{e.features.Done(), e.level, e.configs.Done(), e.nextProducerID}
 }
 
 func (e *settingsEdit) setConfig(r *metarec.ConfigRecord, changed *changes) error {
@@ -51,6 +52,9 @@ func (e *settingsEdit) finalize(r *metarec.FeatureLevelRecord, changed *changes)
 	}
 	if can := RangeOf(Replayable(), r.Name); !can.Contains(r.FeatureLevel) {
 		return fmt.Errorf("level %d of %s is not supported, only %d to %d", r.FeatureLevel, r.Name, can.Min, can.Max)
+	}
+	if r.Name == MetadataVersion {
+		e.level = Level(r.FeatureLevel)
 	}
 	if r.FeatureLevel == 0 {
 		e.features.Delete(r.Name)

@@ -9,7 +9,9 @@ import (
 // far producer ids are given away.
 type settingSet struct {
 	features pmap.Map[string, int16] // finalized, above level 0
-	configs  pmap.Map[Resource, pmap.Map[string, string]]
+	// level is the finalized metadata.version, which is asked for all the time.
+	level   Level
+	configs pmap.Map[Resource, pmap.Map[string, string]]
 	// nextProducerID is the first id of the next block; 0 before the first.
 	nextProducerID kafka.ProducerID
 }
@@ -20,7 +22,7 @@ var noSettings = settingSet{
 }
 
 // Level is the finalized metadata.version; zero before the first record.
-func (s *settingSet) Level() Level { return Level(s.Feature(MetadataVersion)) }
+func (s *settingSet) Level() Level { return s.level }
 
 // Feature is the finalized level of a feature; zero when it is not finalized.
 func (s *settingSet) Feature(name string) int16 {

@@ -106,7 +106,7 @@ func (c *conn) waitFrame() (int, error) {
 		}
 		size, err := c.frames.head()
 		switch {
-		case !isTimeout(err):
+		case err == nil || !isTimeout(err):
 			return size, err
 		case c.srv.stopping.Load():
 			return 0, errStopping
