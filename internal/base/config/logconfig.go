@@ -34,6 +34,4 @@ type LogConfig struct {
 	SegmentJitterMs                int64
 	SegmentMs                      int64
 	UncleanLeaderElection          bool
-	FollowerReplicationThrottled   []string // "partition:broker" pairs, or "*"
-	LeaderReplicationThrottled     []string
 }

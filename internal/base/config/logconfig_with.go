@@ -126,12 +126,8 @@ func (lc *LogConfig) set(name, text string) {
 		lc.FlushMessages = number(text)
 	case "flush.ms":
 		lc.FlushMs = number(text)
-	case "follower.replication.throttled.replicas":
-		lc.FollowerReplicationThrottled = splitList(text)
 	case "index.interval.bytes":
 		lc.IndexIntervalBytes = int(number(text))
-	case "leader.replication.throttled.replicas":
-		lc.LeaderReplicationThrottled = splitList(text)
 	case "max.compaction.lag.ms":
 		lc.MaxCompactionLagMs = number(text)
 	case "max.decompressed.message.bytes":

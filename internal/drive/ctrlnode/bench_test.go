@@ -42,15 +42,18 @@ func active(b *testing.B, topics int) (*Node, *instant) {
 	})
 	b.Cleanup(n.Stop)
 	n.Leader(1, 1, image.Empty())
+	n.Applied(l.end) // who is alone waits for the log
 	Submit(n, time.Hour, registerBroker(), func(_ controller.Registered, err error) {
 		if err != nil {
 			b.Fatal(err)
 		}
 	})
+	n.Applied(l.end)
 	Submit(n, time.Hour, func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[controller.Beaten] {
 		at, _ := img.Broker(7)
 		return controller.Heartbeat(img, soft, now, controller.Beat{Broker: 7, Epoch: at.Epoch, MetadataOffset: img.NextOffset()})
 	}, func(controller.Beaten, error) {})
+	n.Applied(l.end)
 	want := controller.TopicsToCreate{}
 	for t := range topics {
 		want.Topics = append(want.Topics, controller.NewTopic{Name: fmt.Sprint("t", t), Partitions: 1, Replication: 1})
