@@ -84,7 +84,10 @@ func (t *Tracker) kept(d *Disk) error {
 	if !found.is(paperOf(t.state.Seen)) && !found.is(t.durable) {
 		return fmt.Errorf("the node starts with the election state %v, and had %v", found, paperOf(t.state.Seen))
 	}
-	if d.LogEnd < t.state.synced && t.state.ctl && !t.state.dead { // others promise nothing
+	// A snapshot that was downloaded may have taken the place of the log although
+	// nobody was told so any more.
+	installed := t.state.installing != 0 && d.LogStart == d.LogEnd
+	if d.LogEnd < t.state.synced && !installed && t.state.ctl && !t.state.dead { // others promise nothing
 		return fmt.Errorf("the log ends at %d, and was durable up to %d", d.LogEnd, t.state.synced)
 	}
 	return nil

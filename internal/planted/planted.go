@@ -18,22 +18,31 @@ type Bug struct {
 	File string // from the root of the tree
 	Was  string // the whole line, which stands in the file once
 	Is   string
+	// Layer is what has to find it, as the list says.
+	Layer string
 }
 
-// Parse reads a list of bugs. Blocks of five lines are separated by an empty
+// Parse reads a list of bugs. Blocks of six lines are separated by an empty
 // one: the name, what goes wrong, the file, the line as it is after "-" and as it
-// is planted after "+". The first block is a heading.
+// is planted after "+", and what has to find it after "found by: ". The last one
+// may be missing: a statement's bug is found by its statement. The first block is
+// a heading.
 func Parse(text string) ([]Bug, error) {
 	var all []Bug
 	for _, block := range strings.Split(strings.TrimSpace(text), "\n\n")[1:] {
 		lines := strings.Split(block, "\n")
-		if len(lines) != 5 || !strings.HasPrefix(lines[3], "-") || !strings.HasPrefix(lines[4], "+") {
+		if len(lines) == 5 {
+			lines = append(lines, "found by: statement "+lines[0])
+		}
+		if len(lines) != 6 || !strings.HasPrefix(lines[3], "-") || !strings.HasPrefix(lines[4], "+") || !strings.HasPrefix(lines[5], layerMark) {
 			return nil, fmt.Errorf("not a planted bug:\n%s", block)
 		}
-		all = append(all, Bug{lines[0], lines[1], lines[2], lines[3][1:], lines[4][1:]})
+		all = append(all, Bug{lines[0], lines[1], lines[2], lines[3][1:], lines[4][1:], lines[5][len(layerMark):]})
 	}
 	return all, nil
 }
+
+const layerMark = "found by: "
 
 // Text is the file with the bug in it. It fails when the line does not stand
 // there exactly once.

@@ -235,11 +235,15 @@ func (w *World) snapshot(n *node) {
 		return
 	}
 	s := n.state
-	i := n.disk.durable.from(s.HighWatermark) - 1
-	if i < 0 || n.disk.durable[i].end != s.HighWatermark {
+	end := s.HighWatermark
+	if w.rng.IntN(8) == 0 {
+		end = n.disk.durable.end(n.disk.start) // which the core has to refuse, if it is more
+	}
+	i := n.disk.durable.from(end) - 1
+	if i < 0 || n.disk.durable[i].end != end {
 		return
 	}
-	id := raft.SnapshotID{EndOffset: s.HighWatermark, Epoch: n.disk.durable[i].epoch}
+	id := raft.SnapshotID{EndOffset: end, Epoch: n.disk.durable[i].epoch}
 	if s.LatestSnapshot.EndOffset >= id.EndOffset || !n.core.CanSnapshot(id) {
 		return
 	}

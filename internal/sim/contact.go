@@ -8,9 +8,12 @@ import (
 )
 
 // contact is R15 after every event: a leader leads on only while a majority of
-// its voters keeps fetching. It keeps account of its own, by the node's clock.
+// its voters keeps fetching. It keeps account of its own, by the node's clock,
+// which it stops while the process does not run: what comes first afterwards may
+// be a fetch that has waited all the while.
 type contact struct {
-	now   kafka.Instant // never falls
+	now   kafka.Instant // that it has run; never falls
+	clock kafka.Instant // at the last event
 	leads bool
 	since kafka.Instant // it leads, or its voters are others
 	heard map[kafka.ReplicaKey]kafka.Instant
@@ -18,7 +21,9 @@ type contact struct {
 
 // before notes that a voter was heard from.
 func (k *contact) before(n *node, ev raft.Event) {
-	k.now = max(k.now, n.local())
+	local := n.local()
+	k.now += max(min(local, max(n.due, k.clock))-k.clock, 0) // what is beyond the deadline it stood still
+	k.clock = max(k.clock, local)
 	in, ok := ev.(raft.Received)
 	if !ok || !k.leads {
 		return

@@ -62,6 +62,9 @@ func (n *node) tellRole() {
 		if role == raft.RoleLeader || role == raft.RoleCandidate {
 			n.w.strike(n)
 		}
+		if role == raft.RoleLeader {
+			n.w.askSoon(n)
+		}
 	}
 }
 

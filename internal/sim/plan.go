@@ -43,6 +43,7 @@ type Plan struct {
 	// stay. Spares are controllers that are no voters at first.
 	ReshapeEvery time.Duration
 	Spares       int
+	Copied       bool // the spares' folders are copies of the first voter's, directory id and all
 	AutoJoin     bool
 }
 

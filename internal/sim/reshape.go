@@ -19,6 +19,7 @@ func (p *Plan) drawChanges() {
 		return
 	}
 	p.Spares, p.AutoJoin = 1+r.IntN(2), r.IntN(3) == 0
+	p.Copied = r.IntN(3) == 0
 	p.ReshapeEvery = pick(r, 200*time.Millisecond, time.Second, 3*time.Second)
 	for range p.Spares {
 		speed := int64(1000)
@@ -38,8 +39,12 @@ func (n *node) joins() {
 	p := n.w.plan
 	n.cfg.AutoJoin = p.AutoJoin && n.cfg.Controller
 	n.findsQuorum()
-	if int(n.id) > p.Voters && n.cfg.Controller {
-		n.disk.snapshots = nil
+	if int(n.id) <= p.Voters || !n.cfg.Controller {
+		return
+	}
+	n.disk.snapshots = nil
+	if p.Copied {
+		n.cfg.Self.Dir = dirOf(1)
 	}
 }
 
@@ -50,10 +55,23 @@ func (w *World) reshape() {
 		return
 	}
 	w.later(w.mean(w.plan.ReshapeEvery), w.reshape)
-	n, id := w.leader(), kafka.NodeID(1+w.rng.IntN(w.plan.controllers()))
+	n := w.leader()
 	if n == nil || w.rng.IntN(10) == 0 {
 		n = w.anyNode()
 	}
+	w.askChange(n)
+}
+
+// askSoon asks who leads since now, often before anything of its epoch is
+// committed.
+func (w *World) askSoon(n *node) {
+	if w.chaos && w.plan.ReshapeEvery > 0 && w.rng.IntN(2) == 0 {
+		w.later(w.upTo(10*time.Millisecond), func() { w.askChange(n) })
+	}
+}
+
+func (w *World) askChange(n *node) {
+	id := kafka.NodeID(1 + w.rng.IntN(w.plan.controllers()))
 	if !n.up || n.until > w.now {
 		return
 	}

@@ -31,8 +31,20 @@ func (n *node) put(j job) {
 	n.writer.jobs = append(n.writer.jobs, j)
 	if !n.writer.busy {
 		n.writer.busy = true
-		n.after(writeTime, n.round)
+		n.after(n.writeTime(), n.round)
 	}
+}
+
+// writeTime is how long the next round takes to write. To put a snapshot in the
+// place of the log takes syncs of its own.
+func (n *node) writeTime() time.Duration {
+	d := writeTime
+	for _, j := range n.writer.jobs {
+		if j.chunk != nil && j.chunk.Last {
+			d += n.w.syncTime(n)
+		}
+	}
+	return d
 }
 
 // round writes all that waits, and syncs once.
@@ -91,7 +103,7 @@ func (n *node) other(j job) bool {
 func (n *node) idle() {
 	n.writer.busy = len(n.writer.jobs) > 0
 	if n.writer.busy {
-		n.after(writeTime, n.round)
+		n.after(n.writeTime(), n.round)
 	}
 }
 

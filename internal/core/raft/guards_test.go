@@ -186,3 +186,25 @@ func TestTheLongerLogStandsOnceForEachAsker(t *testing.T) {
 		}
 	}
 }
+
+// "The caller names the epoch it believes it leads": what was proposed in an
+// earlier one may rest on what was lost since.
+func TestAProposalIsForOneEpoch(t *testing.T) {
+	set := NewVoters(Voter{Key: kafka.ReplicaKey{Node: 3}, Endpoints: endpointsOf(3)})
+	core, _, err := New(0, Config{
+		Self: kafka.ReplicaKey{Node: 3, Dir: dirOf(3)}, Controller: true, Endpoints: endpointsOf(3), Listener: "CONTROLLER",
+		Static: set, Timing: DefaultTiming(), Rand: rand.New(rand.NewPCG(1, 2)),
+	}, Stored{Election: NoElection()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	epoch := core.State().Election.Epoch
+	for _, other := range []kafka.Epoch{epoch - 1, epoch + 1} {
+		if e := core.Step(1, Propose{Ticket: 1, Epoch: other, Count: 1}); len(e.Append) != 0 || len(e.Refused) != 1 {
+			t.Errorf("the leader of epoch %d appends what was proposed in %d", epoch, other)
+		}
+	}
+	if e := core.Step(2, Propose{Ticket: 2, Epoch: epoch, Count: 1}); len(e.Append) != 1 {
+		t.Errorf("it does not append what was proposed in its epoch: %+v", e)
+	}
+}

@@ -1,0 +1,148 @@
+package planted
+
+import (
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// arguments are those of the go command that runs the layer which has to find a
+// bug, and nothing else.
+func (b Bug) arguments() ([]string, error) {
+	words := strings.Fields(b.Layer)
+	raft := func(run string) []string { return []string{"-run", run, "./internal/core/raft"} }
+	hunt := func(rule string) []string {
+		return []string{"-tags", "hunt", "-run", "^TestUntilABugIsFound$", "./internal/sim", "-rule", rule}
+	}
+	switch {
+	case len(words) == 2 && words[0] == "scenario":
+		return raft("^TestScenarios$/^" + words[1] + "$"), nil
+	case len(words) == 2 && words[0] == "statement":
+		return append([]string{"-run", "^TestKIP996_" + words[1] + "$"}, statementTests...), nil
+	case len(words) == 2 && words[0] == "simulator":
+		return hunt(words[1]), nil
+	case b.Layer == "trace":
+		return hunt("protocol"), nil
+	case b.Layer == "persist":
+		return []string{"-short", "-run", "^TestACrashAtEvery", "./internal/drive/raftnode"}, nil
+	case len(words) == 3 && words[0] == "unit":
+		return []string{"-run", "^" + words[2] + "$", "./internal/" + words[1]}, nil
+	}
+	return nil, fmt.Errorf("%s: no layer %q", b.Name, b.Layer)
+}
+
+// found builds the tree with the bug in it and runs its layer. A layer that looks
+// for a bug prints what it found and passes; tests turn red. red is what they say.
+func (b Bug) found(t *testing.T) (red string, found bool) {
+	t.Helper()
+	plan, err := b.Overlay(root, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, err := b.arguments()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"test", "-overlay", plan, "-count=1", "-vet=off", "-timeout", "10m", "-v"}, args...)...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOFLAGS=-trimpath")
+	out, err := cmd.CombinedOutput()
+	text := string(out)
+	var exit *exec.ExitError
+	switch {
+	case strings.Contains(text, "build failed") || strings.Contains(text, "no tests to run") || err != nil && !errors.As(err, &exit):
+		t.Fatalf("%s cannot be looked for: %v\n%s", b.Name, err, text)
+	case slices.Contains(args, "hunt"):
+		return line(text, "found: "), strings.Contains(text, "found: ")
+	}
+	return line(text, "--- FAIL: "), err != nil
+}
+
+// line is the rest of the first line that has a mark.
+func line(text, mark string) string {
+	_, rest, _ := strings.Cut(text, mark)
+	first, _, _ := strings.Cut(rest, "\n")
+	return first
+}
+
+func mutants(t *testing.T) []Bug {
+	t.Helper()
+	text, err := os.ReadFile("testdata/mutants.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Parse(string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(all, statementBugs(t)...)
+}
+
+// There are enough of them, each with a name of its own and a layer that there is,
+// and the line that each changes is there, once. Every rule of the quorum is broken
+// by one.
+func TestMutantsFitTheCode(t *testing.T) {
+	all, names, layers := mutants(t), map[string]bool{}, map[string]bool{}
+	for _, b := range all {
+		if _, err := b.Text(root); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.arguments(); err != nil {
+			t.Error(err)
+		}
+		if names[b.Name] {
+			t.Errorf("two bugs %s", b.Name)
+		}
+		names[b.Name], layers[b.Layer] = true, true
+	}
+	if len(all) < 52 {
+		t.Errorf("only %d planted bugs", len(all))
+	}
+	for _, rule := range []string{
+		"R1", "R3", "R4", "R5", "R6", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16", "L1", "L4", "L8",
+	} {
+		if !layers["simulator "+rule] {
+			t.Errorf("no bug breaks %s", rule)
+		}
+	}
+}
+
+// shuffled gives an order that differs from commit to commit, so that every bug
+// has its turn, and is the same for everybody who tests a commit.
+func shuffled(all []Bug, commit string) []Bug {
+	key := func(b Bug) uint64 {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(commit + " " + b.Name))
+		return h.Sum64()
+	}
+	order := slices.Clone(all)
+	slices.SortFunc(order, func(a, b Bug) int {
+		if key(a) < key(b) {
+			return -1
+		}
+		return 1
+	})
+	return order
+}
+
+// Each bug is among the first of some commit.
+func TestEveryMutantHasItsTurn(t *testing.T) {
+	all, seen := mutants(t), map[string]bool{}
+	for n := range 200 {
+		for _, b := range shuffled(all, fmt.Sprint(n))[:sampleFloor] {
+			seen[b.Name] = true
+		}
+	}
+	for _, b := range all {
+		if !seen[b.Name] {
+			t.Errorf("%s never has its turn", b.Name)
+		}
+	}
+}
+
+// sampleFloor is how many bugs a sample has at least.
+const sampleFloor = 12
