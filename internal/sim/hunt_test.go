@@ -19,7 +19,9 @@ var (
 func TestUntilABugIsFound(t *testing.T) {
 	broken := map[string]int{}
 	for seed := range *huntFlag {
-		r := Run(seed, nil)
+		p := NewPlan(seed)
+		p.Alone = *ruleFlag != Protocol.String()
+		r := RunPlan(p, nil)
 		if r.Failure == nil {
 			continue
 		}

@@ -45,6 +45,10 @@ type Plan struct {
 	Spares       int
 	Copied       bool // the spares' folders are copies of the first voter's, directory id and all
 	AutoJoin     bool
+
+	// Alone leaves the protocol (package abstract) out: whoever looks for what the
+	// simulator's own rules find must not be told by it first.
+	Alone bool
 }
 
 // NewPlan draws the plan of a seed: often many kinds of faults together,
