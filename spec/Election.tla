@@ -35,7 +35,8 @@ Start ==
      role |-> "unattached",
      voted |-> None,
      leader |-> None,
-     heard |-> FALSE,    \* a follower: its leader has answered a fetch, and has not said farewell
+     heard |-> FALSE,    \* a follower: its leader has answered a fetch, and has not said farewell;
+                         \* one that resigned: its voters' logs, so that it names successors
      granted |-> {},     \* prospective and candidate: who has, itself included
      refused |-> {},
      log |-> << >>,
@@ -75,12 +76,11 @@ Candidate(n, me) ==
 (***************************************************************************)
 Leader(n, me) ==
     [Turn(me, "leader") EXCEPT
-        !.voted = None,
         !.leader = n,
         !.log = Append(@, me.epoch),
         !.hw = 0]
 
-Resigned(me) == [Turn(me, "resigned") EXCEPT !.hw = 0]
+Resigned(me, knows) == [Turn(me, "resigned") EXCEPT !.heard = knows, !.hw = 0]
 
 (***************************************************************************)
 (* A lost pre-vote changes nothing: a node goes on with the leader that it *)
@@ -127,6 +127,7 @@ Request(kind, n, to, me) ==
      epoch |-> me.epoch,
      last |-> LastEpoch(me.log),
      end |-> Len(me.log),
+     names |-> me.heard, \* of "end": the successors
      open |-> TRUE]
 
 Answer(m, me, ok) ==
@@ -226,7 +227,7 @@ Voted(n, me, m) ==
 (***************************************************************************)
 Farewell(me, m) ==
     IF me.role = "follower" /\ me.leader = m.from /\ me.epoch = m.epoch
-    THEN {[me EXCEPT !.heard = FALSE], Prospective(m.to, me)}
+    THEN {[me EXCEPT !.heard = FALSE]} \cup (IF m.names THEN {Prospective(m.to, me)} ELSE {})
     ELSE {me}
 
 Say(m, me, ok) == IF m.open /\ Matters(m, Answer(m, me, ok)) THEN {Answer(m, me, ok)} ELSE {}
@@ -272,7 +273,7 @@ OnVoteAnswer(a) ==
 (* Time passes for a node.                                                 *)
 (***************************************************************************)
 TimedOut(n, me) ==
-    CASE me.role = "leader" -> Resigned(me)
+    CASE me.role = "leader" -> Resigned(me, TRUE)
       [] me.role = "prospective" -> FallBack(n, me)
       [] OTHER -> Judge(n, Judge(n, Prospective(n, me))) \* who is alone leads at once
 
@@ -289,7 +290,7 @@ Timeout(n) ==
 Restarted(n, me) ==
     LET bare == [me EXCEPT !.hw = 0]
     IN  IF me.leader = n
-        THEN Resigned(bare)
+        THEN Resigned(bare, FALSE)
         ELSE IF me.leader # None
              THEN Follower(bare, me.epoch, me.voted, me.leader)
              ELSE IF me.voted = n
@@ -350,14 +351,13 @@ VotesHold ==
                 \/ node[g].epoch = node[n].epoch /\ node[g].voted = n
 
 (***************************************************************************)
-(* No step takes an epoch back, or a vote: only who leads does not keep it.*)
+(* No step takes an epoch back, or the vote of an epoch.                   *)
 (***************************************************************************)
 Forward ==
     [][\A n \in Node :
         /\ node'[n].epoch >= node[n].epoch
         /\ \/ node'[n].epoch > node[n].epoch
-           \/ node[n].voted \in {None, node'[n].voted}
-           \/ node'[n].role = "leader"]_vars
+           \/ node[n].voted \in {None, node'[n].voted}]_vars
 
 (***************************************************************************)
 (* Only a candidate begins an epoch; all others learn of it by a message.  *)

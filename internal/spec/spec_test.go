@@ -47,10 +47,46 @@ func TestSameStates(t *testing.T) {
 			t.Errorf("%s: only the core reaches %q, the core never reaches %q", name, missing, beyond)
 		}
 	}
-	dot := filepath.Join(t.TempDir(), "dot")
+	work := t.TempDir()
 	election := goCore(t, "election")
-	if c := tla(t, dir, "Election", "Election", dot); c.broken {
+	if c := tla(t, dir, "Election", "Election", filepath.Join(work, "dot")); c.broken {
 		t.Errorf("Election: %s", tail(c.out))
 	}
-	f(election, "TLA+", readDot(t, dot))
+	f(election, "election, TLA+", readDot(t, filepath.Join(work, "dot")))
+	g := func(scope string, core Projection, defines ...string) {
+		t.Helper()
+		file := filepath.Join(work, "shown")
+		if c := spin(t, dir, "quorum", "", file, defines...); c.broken {
+			t.Errorf("%s: %s", scope, tail(c.out))
+		}
+		f(core, scope+", SPIN", readLines(t, file))
+	}
+	g("election", election, "N=3", "E=2", "T=2", "MUTE", "ATONCE")
+	crash, copies := "election, a crash", "replication between two, a crash"
+	g(crash, goCore(t, crash), "N=3", "E=2", "T=2", "C=1", "MUTE", "ATONCE")
+	g(copies, goCore(t, copies), "N=2", "E=2", "T=1", "C=1", "P=1")
+}
+
+// The rules hold in every state of these scopes.
+func TestQuorumHolds(t *testing.T) {
+	total := 0
+	f := func(defines ...string) {
+		t.Helper()
+		c := spin(t, source(t), "quorum", "", "", defines...)
+		if total += c.states; c.broken {
+			t.Errorf("%v: %s", defines, tail(c.out))
+		}
+	}
+	f("N=2", "E=2", "T=2", "C=2", "P=1")
+	f("N=3", "E=2", "T=3", "MUTE", "ATONCE")
+	if *large {
+		f("N=3", "E=1", "T=1", "P=1")
+		f("N=3", "E=2", "T=2", "P=1", "ATONCE")
+		f("N=3", "E=3", "T=4", "MUTE", "ATONCE")
+		f("N=2", "E=3", "T=3", "C=2", "P=2")
+	}
+	t.Logf("%d states of the quorum", total)
+	if total < 1_000_000 {
+		t.Errorf("only %d states", total)
+	}
 }

@@ -104,6 +104,9 @@ func tla(t *testing.T, dir, module, config, dot string, constants ...string) che
 func spin(t *testing.T, dir, model, claim, shown string, defines ...string) checked {
 	t.Helper()
 	work, began := t.TempDir(), time.Now()
+	if shown != "" {
+		defines = append(defines, "SHOW")
+	}
 	args := []string{}
 	for _, d := range defines {
 		args = append(args, "-D"+d)
@@ -113,16 +116,13 @@ func spin(t *testing.T, dir, model, claim, shown string, defines ...string) chec
 	}
 	// Every step of these models is visible, so partial order reduction is off, and
 	// states are counted as they are. Memory is bounded.
-	cc := []string{"-O2", "-w", "-DNOREDUCE", "-DMEMLIM=3500", "-o", "pan", "pan.c"}
-	pan := []string{"-m200000", "-w24"}
+	cc := []string{"-O1", "-w", "-I", dir, "-DNOREDUCE", "-DMEMLIM=3500", "-o", "pan", "pan.c"}
+	pan := []string{"-m200000", "-w24", "-E"}
 	if claim == "" {
 		cc = append([]string{"-DSAFETY", "-DNOCLAIM"}, cc...)
 	} else {
 		cc = append([]string{"-DNFAIR=8"}, cc...)
 		pan = append(pan, "-a", "-f", "-N", claim)
-	}
-	if shown != "" {
-		cc = append([]string{"-DSHOW"}, cc...)
 	}
 	if out, ok := run(t, work, 5*time.Minute, nil, "gcc", cc...); !ok {
 		t.Fatalf("gcc: %s", out)
