@@ -67,39 +67,79 @@ type node struct {
 	id   int
 	host *itest.Host
 	data string
+	file string
 	http http.Client
 }
 
-// start formats and starts nodes that are the static voters of one quorum.
+// start formats and starts combined nodes that are the static voters of one quorum.
 func start(t *testing.T, n int) cluster {
+	t.Helper()
+	c := format(t, n, 0, "broker,controller", nil)
+	c.boot(t)
+	return c
+}
+
+// format makes nodes that do not run yet: the voters of one quorum, which have these
+// roles, and after them brokers. settings gives further lines of a voter's properties
+// by its id, and may be nil.
+func format(t *testing.T, n, brokers int, roles string, settings func(id int) string) cluster {
 	t.Helper()
 	network := itest.NewNetwork(t)
 	var c cluster
 	var voters []string
-	for i := range n {
+	for i := range n + brokers {
 		h := network.Join(t)
 		nd := &node{id: i + 1, host: h, data: filepath.Join(t.TempDir(), "data")}
 		nd.http.Transport = &http.Transport{DialContext: h.Dial}
 		t.Cleanup(nd.http.CloseIdleConnections)
 		c = append(c, nd)
-		voters = append(voters, fmt.Sprintf("%d@%s:9093", nd.id, h.IP))
+		if i < n {
+			voters = append(voters, fmt.Sprintf("%d@%s:9093", nd.id, h.IP))
+		}
 	}
-	for _, nd := range c {
-		file := itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=broker,controller
+	for i, nd := range c {
+		its, more := roles, ""
+		if i >= n {
+			its = "broker"
+		} else if settings != nil {
+			more = settings(nd.id)
+		}
+		var listeners []string
+		if strings.Contains(its, "broker") {
+			listeners = append(listeners, fmt.Sprintf("PLAINTEXT://%s:9092", nd.host.IP))
+		}
+		if strings.Contains(its, "controller") {
+			listeners = append(listeners, fmt.Sprintf("CONTROLLER://%s:9093", nd.host.IP))
+		}
+		nd.file = itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=%s
 node.id=%d
 controller.quorum.voters=%s
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://%s:9092,CONTROLLER://%[3]s:9093
+listeners=%s
 log.dirs=%s
 ottla.metrics.listener=127.0.0.1:9464
-`, nd.id, strings.Join(voters, ","), nd.host.IP, nd.data))
-		itest.Ottla(t, "", "storage", "format", "-c", file, "-t", clusterID)
-		nd.Proc = itest.Start(t, fmt.Sprintf("node %d", nd.id), nd.host.Command(itest.Bin(t), "server", file))
+%s
+`, its, nd.id, strings.Join(voters, ","), strings.Join(listeners, ","), nd.data, more))
+		itest.Ottla(t, "", "storage", "format", "-c", nd.file, "-t", clusterID)
+	}
+	return c
+}
+
+// boot starts all nodes and waits until they serve.
+func (c cluster) boot(t *testing.T) {
+	t.Helper()
+	for _, nd := range c {
+		nd.again(t)
 	}
 	for _, nd := range c {
 		nd.Says(t, "Kafka Server started")
 	}
-	return c
+}
+
+// again starts a node that does not run.
+func (n *node) again(t *testing.T) {
+	t.Helper()
+	n.Proc = itest.Start(t, fmt.Sprintf("node %d", n.id), n.host.Command(itest.Bin(t), "server", n.file))
 }
 
 func (c cluster) node(id int) *node { return c[id-1] }
@@ -127,7 +167,7 @@ func (c cluster) settled(t *testing.T) (v view) {
 		v = view{}
 		leads := false
 		for _, n := range c {
-			if !n.Running() {
+			if n.Proc == nil || !n.Running() {
 				continue
 			}
 			m, err := n.look()
@@ -140,7 +180,7 @@ func (c cluster) settled(t *testing.T) (v view) {
 			}
 			v = seen
 			leads = leads || m.state() == "leader"
-			if m.state() != "leader" && m.state() != "follower" {
+			if m.state() != "leader" && m.state() != "follower" && m.state() != "observer" {
 				return fmt.Errorf("node %d is %s", n.id, m.state())
 			}
 		}
