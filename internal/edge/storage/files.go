@@ -4,7 +4,9 @@ import (
 	"io/fs"
 	"os"
 	"sync"
+	"sync/atomic"
 
+	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/vfs"
 )
@@ -18,6 +20,19 @@ type Files struct {
 	mu   sync.Mutex
 	hand *file // a ring of open files, nil when there is none
 	open int
+
+	settings atomic.Pointer[config.LogConfig] // those that a log got last
+}
+
+// share gives settings that are not to be changed: most logs have the same, and need
+// not have them each.
+func (p *Files) share(c config.LogConfig) *config.LogConfig {
+	if last := p.settings.Load(); last != nil && *last == c {
+		return last
+	}
+	own := c // c itself stays off the heap
+	p.settings.Store(&own)
+	return &own
 }
 
 // NewFiles makes a pool of at most limit open files, and of at most half of what

@@ -47,7 +47,7 @@ func newLog(opt Options) *Log {
 		snapshots: snapshots{folder: dir, at: kafka.NoOffset},
 	}
 	l.random.Seed(opt.Seed, uint64(opt.TP.Partition))
-	l.settings.Store(&opt.Config)
+	l.settings.Store(opt.Files.share(opt.Config))
 	return l
 }
 

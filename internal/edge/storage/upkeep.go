@@ -75,7 +75,7 @@ func (l *Log) ExpireProducers() {
 
 // SetConfig changes the topic's settings for what comes.
 func (l *Log) SetConfig(c config.LogConfig) {
-	l.settings.Store(&c)
+	l.settings.Store(l.files.share(c))
 	l.stir() // flush.ms may be due by now
 }
 

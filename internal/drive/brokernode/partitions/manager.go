@@ -85,7 +85,8 @@ type Manager struct {
 
 	figures figures
 	traffic traffics
-	moves   atomic.Uint64 // of high watermarks
+	moves   atomic.Uint64          // of high watermarks
+	policy  atomic.Pointer[policy] // that a replica got last
 
 	mu     sync.RWMutex
 	byName map[kafka.TopicPartition]*Partition

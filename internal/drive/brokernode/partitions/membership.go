@@ -95,7 +95,7 @@ func (p membership) announceEnd(epoch kafka.Epoch, deleted bool) {
 // configure changes the topic's configuration.
 func (p membership) configure(c config.LogConfig) {
 	var room [8]*await.Parked
-	p.policy.Store(newPolicy(c))
+	p.policy.Store(p.host.policyFor(c))
 	p.mu.Lock()
 	wake := room[:0]
 	if p.log != nil {

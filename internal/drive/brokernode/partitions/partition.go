@@ -15,7 +15,7 @@ func newPartition(host *Manager, name kafka.TopicPartition, topic kafka.TopicID,
 		Name: name, ID: kafka.TopicIDPartition{Topic: topic, Partition: name.Partition},
 		host: host, traffic: host.traffic.enter(name.Topic),
 	}}
-	p.policy.Store(newPolicy(c))
+	p.policy.Store(host.policyFor(c))
 	return p
 }
 

@@ -37,6 +37,17 @@ func newPolicy(c config.LogConfig) *policy {
 	return p
 }
 
+// policyFor gives the policy of a topic's configuration. Most topics have the same, and
+// their partitions share it.
+func (m *Manager) policyFor(c config.LogConfig) *policy {
+	if last := m.policy.Load(); last != nil && last.log == c {
+		return last
+	}
+	p := newPolicy(c)
+	m.policy.Store(p)
+	return p
+}
+
 // Policy is the configuration of the topic. It may not be changed.
 func (p *state) Policy() *config.LogConfig { return &p.policy.Load().log }
 
