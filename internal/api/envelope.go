@@ -155,6 +155,9 @@ type relayed struct {
 // AppendTo appends the bytes that came.
 func (r *relayed) AppendTo(dst []byte) []byte { return append(dst, r.body...) }
 
+// Size is how many bytes those are.
+func (r *relayed) Size() int { return len(r.body) }
+
 // opened is an answer that can be looked into.
 func opened(resp kmsg.Response) (kmsg.Response, error) {
 	r, ok := resp.(*relayed)

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 )
@@ -50,6 +51,10 @@ func NewBuilder(opt Options) *Builder {
 func (b *Builder) Reset(opt Options) {
 	*b = Builder{opt: opt, body: b.body[:0], maxTimestamp: NoTimestamp, lastDelta: -1}
 }
+
+// Grow makes room for records of so many bytes in all, so that the buffer need not
+// grow step by step.
+func (b *Builder) Grow(bytes int) { b.body = slices.Grow(b.body, bytes) }
 
 // Add appends a record at the next offset. A nil key or value is null;
 // timestampMs may be NoTimestamp. Everything is copied.

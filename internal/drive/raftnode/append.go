@@ -86,10 +86,20 @@ func dataBatch(framed [][]byte, timestampMs int64) ([]byte, error) {
 	b := builders.Get().(*batch.Builder)
 	defer builders.Put(b)
 	b.Reset(batch.Options{})
+	b.Grow(min(roomFor(framed), maxBatch))
 	for _, r := range framed {
 		if b.Add(timestampMs, nil, r); b.Size() > maxBatch {
 			return nil, ErrTooLarge
 		}
 	}
-	return b.Build(nil), nil
+	return b.Build(make([]byte, 0, b.Size())), nil
+}
+
+// roomFor is about what records take in a batch.
+func roomFor(framed [][]byte) (bytes int) {
+	const around = 16 // lengths, deltas and counts of one record
+	for _, r := range framed {
+		bytes += len(r) + around
+	}
+	return bytes
 }

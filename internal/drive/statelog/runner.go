@@ -261,16 +261,10 @@ func (r *Runner[S, R]) write(change Change[R]) error {
 		if err != nil {
 			return fmt.Errorf("decided records do not apply: %w", err)
 		}
-		b := batch[S]{framed: make([][]byte, len(records))}
-		var encoded []byte // of all records, in as many pieces as it grows
-		for i, rec := range records {
-			begin := len(encoded)
-			if encoded, err = r.subject.Encode(encoded, rec); err != nil {
-				return fmt.Errorf("encode decided record: %w", err)
-			}
-			b.framed[i] = encoded[begin:len(encoded):len(encoded)]
+		b, err := r.encode(records)
+		if err != nil {
+			return err
 		}
-		b.bytes = len(encoded)
 		end += kafka.Offset(len(records))
 		state = r.subject.at(next, end)
 		b.after, b.end, b.steps = state, end, []S{next}
@@ -281,6 +275,32 @@ func (r *Runner[S, R]) write(change Change[R]) error {
 	}
 	r.state, r.end = state, end
 	return nil
+}
+
+// A block of encoded records begins with so much room: for what a small change
+// takes, or for a part of a large one.
+const (
+	leastBlock = 512
+	largeBlock = 64 << 10
+)
+
+// encode gives a batch with the stored form of records. They lie in blocks: what
+// a large change takes is not copied as it grows.
+func (r *Runner[S, R]) encode(records []R) (b batch[S], err error) {
+	b.framed = make([][]byte, len(records))
+	var block []byte
+	for i, rec := range records {
+		if cap(block)-len(block) < min(leastBlock, cap(block)/2) || i == 0 {
+			block = make([]byte, 0, min(max(128*(len(records)-i), leastBlock), largeBlock))
+		}
+		begin := len(block)
+		if block, err = r.subject.Encode(block, rec); err != nil {
+			return b, fmt.Errorf("encode decided record: %w", err)
+		}
+		b.framed[i] = block[begin:len(block):len(block)]
+		b.bytes += len(b.framed[i])
+	}
+	return b, nil
 }
 
 // Applied says that everything below end is committed and applied, and answers

@@ -32,8 +32,9 @@ var None = Reply{}
 // CloseConn closes the connection once the replies before it were sent.
 var CloseConn = Reply{kind: replyClose}
 
-// FromMessage sends a body at the version that is set in it. It is encoded
-// before the reply function returns, so it may be changed afterwards.
+// FromMessage sends a body at the version that is set in it. One that knows how
+// many bytes it takes says so with a method Size() int. It is encoded before the
+// reply function returns, so it may be changed afterwards.
 func FromMessage(m kmsg.Response) Reply { return Reply{kind: replyMessage, message: m} }
 
 // Part is a piece of a body: Bytes, or where File is set the range of Len
@@ -66,7 +67,7 @@ func (k *call) encode(r Reply) {
 	k.kind, k.parts, k.release = r.kind, r.parts, r.release
 	switch r.kind {
 	case replyMessage:
-		k.out = getBuffer(smallReply)
+		k.out = getBuffer(max(roomFor(r.message), smallReply))
 		b := append(k.out.b[:0], 0, 0, 0, 0)
 		b = wire.AppendResponseHeader(b, k.req.Key, r.message.GetVersion(), k.req.CorrelationID)
 		b = r.message.AppendTo(b)
@@ -84,6 +85,18 @@ func (k *call) encode(r Reply) {
 		binary.BigEndian.PutUint32(b, uint32(k.size-wire.FrameHead))
 		k.out.b = b
 	}
+}
+
+// roomFor is what a body takes that is known to be large, or 0.
+func roomFor(m kmsg.Response) int {
+	const around = 64 // headers, and fields beside the bytes
+	switch m := m.(type) {
+	case *kmsg.EnvelopeResponse:
+		return len(m.ResponseData) + around
+	case interface{ Size() int }:
+		return m.Size() + around
+	}
+	return 0
 }
 
 // free gives back what the reply holds.
