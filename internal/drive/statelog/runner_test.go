@@ -240,3 +240,24 @@ func BenchmarkDo(b *testing.B) {
 		r.Applied(log.end)
 	}
 }
+
+// A large change is encoded in several blocks; none may write into another.
+func TestALargeChangeIsEncodedWhole(t *testing.T) {
+	log := &tally{}
+	r := New(sums, log)
+	r.Claim(1, 0, 0)
+	var numbers []int
+	var want []string
+	for i := range MaxBatch {
+		numbers = append(numbers, 1_000_000+i)
+		want = append(want, strconv.Itoa(1_000_000+i))
+	}
+	done, got := result(t)
+	r.Do(add(numbers...), done)
+	if r.Applied(log.end); len(*got) != 1 || (*got)[0] != nil {
+		t.Fatalf("answered %v", *got)
+	}
+	if len(log.batches) != 1 || !slices.Equal(log.batches[0], want) {
+		t.Error("the log has other records than were decided")
+	}
+}
