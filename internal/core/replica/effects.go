@@ -49,5 +49,6 @@ type Effects struct {
 type Proposal struct {
 	LeaderEpoch kafka.Epoch
 	Epoch       int32 // partition epoch the proposal is based on
+	Was         int   // how many were in the ISR that it changes
 	ISR         []Member
 }

@@ -45,7 +45,7 @@ func (c *Core) propose(isr []kafka.NodeID, out *Effects) {
 	if c.lead.pending != nil || c.lead.stale {
 		return
 	}
-	p := &Proposal{LeaderEpoch: c.leaderEpoch, Epoch: c.epoch}
+	p := &Proposal{LeaderEpoch: c.leaderEpoch, Epoch: c.epoch, Was: len(c.isr)}
 	for _, node := range isr {
 		m := c.lead.self
 		if f := c.lead.find(node); f != nil {

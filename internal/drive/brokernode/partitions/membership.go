@@ -38,7 +38,7 @@ func (p membership) assign(a replica.Assigned) error {
 		return nil // offline: it keeps answering so, whatever its role
 	}
 	a.Log = replica.Extent{Start: p.log.Start(), End: max(p.log.Start(), p.sync.visible(p.log.End()))}
-	ledBefore, oldEpoch, inSync := p.core.Role() == replica.Leading, p.core.LeaderEpoch(), len(p.core.ISR())
+	ledBefore, oldEpoch := p.core.Role() == replica.Leading, p.core.LeaderEpoch()
 	var err error
 	if a.Leader == p.host.cfg.Self && a.LeaderEpoch > oldEpoch {
 		err = p.log.BecomeLeader(a.LeaderEpoch)
@@ -49,7 +49,6 @@ func (p membership) assign(a replica.Assigned) error {
 		if turned = p.out.Turned; turned {
 			p.sync.reset(p.log.RecoveryPoint(), a.Log.End)
 		}
-		p.countISR(inSync)
 	}
 	leadsNow, epoch := p.core.Role() == replica.Leading, p.core.LeaderEpoch()
 	p.mu.Unlock()
@@ -167,12 +166,8 @@ func (p membership) proposed(answer replica.Proposed) {
 	p.mu.Lock()
 	wake := room[:0]
 	if p.log != nil {
-		inSync := len(p.core.ISR())
 		wake = p.step(answer, wake)
-		p.countISR(inSync)
-		if answer.Outcome != replica.Accepted {
-			p.host.figures.FailedISRUpdates.Add(1)
-		}
+		p.host.figures.answered(answer)
 	}
 	p.mu.Unlock()
 	await.PokeAll(wake)

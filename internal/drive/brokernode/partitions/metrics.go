@@ -19,6 +19,20 @@ type figures struct {
 	FailedISRUpdates metrics.Count `name:"kafka_server_replicamanager_failedisrupdates_total" help:"Changes of an ISR that the controller refused."`
 }
 
+// answered counts what the controller says to a proposal of this broker. That
+// metadata told of the new ISR before makes no difference; a change that the
+// controller made by itself has no answer and does not count, as in Apache Kafka.
+func (f *figures) answered(a replica.Proposed) {
+	switch was, is := a.To.Was, len(a.To.ISR); {
+	case a.Outcome != replica.Accepted:
+		f.FailedISRUpdates.Add(1)
+	case is < was:
+		f.ISRShrinks.Add(1)
+	case is > was:
+		f.ISRExpands.Add(1)
+	}
+}
+
 // seen is one replica as somebody who looks sees it.
 type seen struct {
 	labels [2]string // topic and partition
@@ -31,11 +45,15 @@ type seen struct {
 }
 
 func (s *seen) leads() bool      { return s.part != nil && !s.at.Offline && s.at.Role == replica.Leading }
-func (s *seen) lacking() bool    { return s.leads() && len(s.part.ISR) < len(s.part.Replicas) }
+func (s *seen) lacking() bool    { return s.leads() && len(s.part.ISR) < s.replicas() }
 func (s *seen) underMin() bool   { return s.leads() && len(s.part.ISR) < s.needed }
 func (s *seen) atMin() bool      { return s.leads() && len(s.part.ISR) == s.needed }
 func (s *seen) reassigned() bool { return s.leads() && len(s.part.Adding)+len(s.part.Removing) > 0 }
 func (s *seen) offline() bool    { return s.at.Offline }
+
+// replicas is how many a partition is to have: those that a reassignment is
+// about to add do not count before it ends, as in Apache Kafka.
+func (s *seen) replicas() int { return len(s.part.Replicas) - len(s.part.Adding) }
 
 // look reads all replicas.
 func (m *Manager) look() []seen {
@@ -94,7 +112,7 @@ func sums() []metrics.Reading[[]seen] {
 	return []metrics.Reading[[]seen]{
 		count("partitioncount", "Replicas on this broker.", func(*seen) bool { return true }),
 		count("leadercount", "Partitions that this broker leads.", (*seen).leads),
-		count("underreplicatedpartitions", "Led partitions with replicas outside the ISR. Alert above 0.", (*seen).lacking),
+		count("underreplicatedpartitions", "Led partitions with fewer replicas in the ISR than they are to have. Alert above 0.", (*seen).lacking),
 		count("underminisrpartitioncount", "Led partitions with an ISR below min.insync.replicas, which refuse acks=all. Alert above 0.", (*seen).underMin),
 		count("atminisrpartitioncount", "Led partitions whose ISR is just large enough for acks=all.", (*seen).atMin),
 		count("offlinereplicacount", "Replicas in a failed log directory. Alert above 0.", (*seen).offline),
@@ -121,7 +139,7 @@ func flags() []metrics.Reading[[]seen] {
 		})
 	}
 	return []metrics.Reading[[]seen]{
-		flag("underreplicated", "1 while a led partition has replicas outside the ISR.", (*seen).lacking),
+		flag("underreplicated", "1 while a led partition has fewer replicas in the ISR than it is to have.", (*seen).lacking),
 		flag("underminisr", "1 while the ISR of a led partition is below min.insync.replicas.", (*seen).underMin),
 		flag("atminisr", "1 while the ISR of a led partition is just large enough.", (*seen).atMin),
 	}
@@ -132,7 +150,7 @@ func values() []metrics.Reading[[]seen] {
 	online := func(s *seen) bool { return !s.at.Offline }
 	return []metrics.Reading[[]seen]{
 		each("kafka_cluster_partition_insyncreplicascount", "Replicas in the ISR of a led partition.", (*seen).leads, func(s *seen) float64 { return float64(len(s.part.ISR)) }),
-		each("kafka_cluster_partition_replicascount", "Replicas of a led partition.", (*seen).leads, func(s *seen) float64 { return float64(len(s.part.Replicas)) }),
+		each("kafka_cluster_partition_replicascount", "Replicas of a led partition, without those that a reassignment adds.", (*seen).leads, func(s *seen) float64 { return float64(s.replicas()) }),
 		each("kafka_cluster_partition_laststableoffsetlag", "Records of a led partition behind an open transaction.", (*seen).leads, func(s *seen) float64 { return float64(s.at.HighWatermark - s.stable) }),
 		each("kafka_log_log_size", "Bytes of a log.", online, func(s *seen) float64 { return float64(s.at.Size) }),
 		each("kafka_log_log_numlogsegments", "Segments of a log.", online, func(s *seen) float64 { return float64(s.segments) }),

@@ -144,17 +144,3 @@ func (p *state) proposeISR() {
 		p.host.cfg.ISR.Propose(p.ID, p.out.Propose)
 	}
 }
-
-// countISR notes a change of the ISR that this broker made as leader; before is
-// how many were in it. mu is held.
-func (p *state) countISR(before int) {
-	if !p.out.ISRChanged || p.out.Turned || p.core.Role() != replica.Leading {
-		return
-	}
-	switch after := len(p.core.ISR()); {
-	case after < before:
-		p.host.figures.ISRShrinks.Add(1)
-	case after > before:
-		p.host.figures.ISRExpands.Add(1)
-	}
-}
