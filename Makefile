@@ -68,7 +68,7 @@ mutants:
 	$(GO) test -v -count=1 -timeout 30m -tags planted -run 'TestStatementBugs$$' ./internal/planted -statement $(STATEMENT)
 else
 mutants:
-	$(GO) test -v -count=1 -timeout 120m -tags planted -run 'TestMutants$$' ./internal/planted -mutants $(MUTANTS)
+	$(GO) test -v -count=1 -timeout 120m -tags planted -run 'TestMutants$$|TestAFailingSeedShrinks' ./internal/planted -mutants $(MUTANTS)
 endif
 
 fuzz:

@@ -49,6 +49,10 @@ type Plan struct {
 	// Alone leaves the protocol (package abstract) out: whoever looks for what the
 	// simulator's own rules find must not be told by it first.
 	Alone bool
+	// Chance is another course of chance with the same plan; 0: the seed's own.
+	Chance uint64
+	// Most is how many events a run may have; 0: as many as it takes.
+	Most int
 }
 
 // NewPlan draws the plan of a seed: often many kinds of faults together,

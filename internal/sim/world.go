@@ -94,7 +94,7 @@ func (w *World) result() Result {
 
 func newWorld(p Plan, to io.Writer) *World {
 	w := &World{
-		plan: p, rng: rand.New(rand.NewPCG(p.Seed, 0x776f726c64)), shapes: map[raft.SnapshotID]shape{},
+		plan: p, rng: newRand(p.Seed, 0x776f726c64+p.Chance), shapes: map[raft.SnapshotID]shape{},
 		check: newChecker(), story: newStory(to), chaos: true, gone: map[kafka.DirID]bool{},
 	}
 	w.note("%v", p)
@@ -178,13 +178,16 @@ func (w *World) play() {
 		w.later(w.mean(w.plan.ReshapeEvery), w.reshape)
 	}
 	w.later(w.plan.Chaos, w.heal)
-	for w.failure == nil && !w.queue.empty() && !w.over() {
+	for w.failure == nil && !w.queue.empty() && !w.over() && !w.enough() {
 		w.turn(w.queue.take())
 	}
-	if w.failure == nil {
+	if w.failure == nil && !w.enough() {
 		w.check.end()
 	}
 }
+
+// enough tells that the run may have no more events.
+func (w *World) enough() bool { return w.plan.Most > 0 && w.happened >= w.plan.Most }
 
 // turn lets one thing happen.
 func (w *World) turn(h happening) {
