@@ -90,3 +90,24 @@ func TestQuorumHolds(t *testing.T) {
 		t.Errorf("only %d states", total)
 	}
 }
+
+// In the end there is a leader, and nobody stays prospective. The stuck case of P11
+// in docs/kip-996.md is freed by check quorum, and is stuck without it.
+func TestQuorumGetsOn(t *testing.T) {
+	f := func(stuck bool, claim string, defines ...string) {
+		t.Helper()
+		if c := spin(t, source(t), "live", claim, "", defines...); c.broken != stuck {
+			t.Errorf("%s %v: broken %v: %s", claim, defines, c.broken, tail(c.out))
+		}
+	}
+	f(false, "led", "STUCK")
+	f(true, "led", "STUCK", "NOCHECK")
+	f(false, "led", "F=3")
+	f(false, "led", "F=3", "LONGER")
+	f(false, "calm", "F=3")
+	if *large {
+		f(false, "led", "F=5")
+		f(false, "led", "F=5", "LONGER")
+		f(false, "calm", "F=5")
+	}
+}
