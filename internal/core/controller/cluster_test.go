@@ -71,9 +71,11 @@ func do[T any](c *cluster, d Decision[T]) T {
 	return d.Reply
 }
 
+// apply applies records as a follower reads them. The active controller takes them
+// as it decided them, and must come to the same.
 func (c *cluster) apply(records []Versioned) {
 	c.t.Helper()
-	var messages []metarec.Message
+	var messages, decided []metarec.Message
 	for _, r := range records {
 		framed, err := metarec.AppendMetadata(nil, r.Message, r.Version)
 		if err != nil {
@@ -83,11 +85,14 @@ func (c *cluster) apply(records []Versioned) {
 		if err != nil {
 			c.t.Fatalf("%s at version %d: %v", r.Message.MessageName(), r.Version, err)
 		}
-		messages = append(messages, read)
+		messages, decided = append(messages, read), append(decided, r.Message)
 	}
 	next, _, err := image.Apply(c.img, messages)
 	if err != nil {
 		c.t.Fatalf("decided records do not apply: %v", err)
+	}
+	if own, err := image.Step(c.img, decided); err != nil || !own.Image().Equal(next) {
+		c.t.Fatalf("the active controller's own image differs from a follower's: %v, %+v", err, image.Between(next, own.Image()))
 	}
 	c.img = next
 }
