@@ -14,10 +14,10 @@ import (
 // KafkaVersion is the release of Apache Kafka that stands beside us.
 const KafkaVersion = "4.4.0"
 
-// kafkaLib is the folder of Kafka's jars.
-func kafkaLib(t testing.TB) string {
+// kafkaLib is the folder of the jars of a release of Kafka.
+func kafkaLib(t testing.TB, version string) string {
 	t.Helper()
-	if lib := os.Getenv("KAFKA_LIB"); lib != "" {
+	if lib := os.Getenv("KAFKA_LIB"); lib != "" && version == KafkaVersion {
 		return lib
 	}
 	cache := os.Getenv("OTTLA_CACHE")
@@ -28,7 +28,7 @@ func kafkaLib(t testing.TB) string {
 		}
 		cache = filepath.Join(base, "ottla")
 	}
-	lib := filepath.Join(cache, "kafka-"+KafkaVersion, "lib")
+	lib := filepath.Join(cache, "kafka-"+version, "lib")
 	if _, err := os.Stat(filepath.Join(lib, ".complete")); err != nil {
 		t.Fatalf("Apache Kafka's jars are missing: run make deps (%v)", err)
 	}
@@ -38,9 +38,15 @@ func kafkaLib(t testing.TB) string {
 // java is a command that runs a class, or a source file, on Kafka's jars.
 func java(t testing.TB, heap string, args ...string) *exec.Cmd {
 	t.Helper()
+	return javaOf(t, KafkaVersion, heap, args...)
+}
+
+// javaOf is java on the jars of a release.
+func javaOf(t testing.TB, version, heap string, args ...string) *exec.Cmd {
+	t.Helper()
 	base := []string{"-Xmx" + heap, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dlog4j2.configurationFile=" + filepath.Join(Root(), "itest", "kafka", "log4j2.xml"),
-		"-cp", kafkaLib(t) + "/*"}
+		"-cp", kafkaLib(t, version) + "/*"}
 	return exec.Command("java", append(base, args...)...)
 }
 
@@ -99,7 +105,13 @@ func JavaInput(t testing.TB, stdin, file string, args ...string) (string, error)
 // StartKafka starts an Apache Kafka server on a properties file.
 func StartKafka(t testing.TB, properties string) *Proc {
 	t.Helper()
-	return Start(t, "Apache Kafka", java(t, "512m", "kafka.Kafka", properties))
+	return StartKafkaOf(t, KafkaVersion, properties)
+}
+
+// StartKafkaOf starts a server of a release that scripts/deps.sh installs.
+func StartKafkaOf(t testing.TB, version, properties string) *Proc {
+	t.Helper()
+	return Start(t, "Apache Kafka "+version, javaOf(t, version, "512m", "kafka.Kafka", properties))
 }
 
 // AwaitPort waits until something listens on addr.

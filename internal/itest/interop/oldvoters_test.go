@@ -1,0 +1,210 @@
+package interop
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ottla/ottla/internal/itest"
+)
+
+// oldVersion is a release of Apache Kafka that knows Vote up to version 1, so
+// neither asks for pre-votes nor answers them.
+const oldVersion = "3.9.2"
+
+// Old voters, which are real ones, and ours: never two leaders in an epoch, and a
+// leader again after each is killed, whether old ones are the minority or the majority,
+// and whether the first leader is old or ours (KIP-996, P10).
+func TestOldAndNewVotersElectOneLeaderAnEpoch(t *testing.T) {
+	for _, m := range []struct {
+		name string
+		old  []int // of voters 1, 2 and 3; they or the others begin, whoever are more
+	}{{"old ones are the minority", []int{3}}, {"old ones are the majority", []int{2, 3}}} {
+		t.Run(m.name, func(t *testing.T) {
+			t.Parallel()
+			q := newMixed(t, m.old)
+			for _, v := range q.voters {
+				if v.old == (len(m.old) > 1) {
+					v.run(t)
+				}
+			}
+			led := q.awaitLeader(nil)
+			if led.old != (len(m.old) > 1) {
+				t.Errorf("voter %d leads, which does not run yet", led.id)
+			}
+			for _, v := range q.voters {
+				if v.Proc == nil {
+					v.run(t)
+				}
+			}
+			for range 3 {
+				before := q.highest()
+				began := time.Now()
+				led.Kill()
+				next := q.awaitLeader(led)
+				t.Logf("voter %d (old: %v) was killed; after %v voter %d (old: %v) leads, %d epochs later", led.id, led.old,
+					time.Since(began).Round(10*time.Millisecond), next.id, next.old, q.highest()-before)
+				led.run(t)
+				q.awaitFollower(led)
+				led = next
+			}
+			q.oneLeaderAnEpoch()
+		})
+	}
+}
+
+// mixed is a quorum of three controllers, some of which are old.
+type mixed struct {
+	t      *testing.T
+	voters []*mixedVoter
+
+	mu      sync.Mutex
+	leaders map[int]int // by epoch, as the voters wrote it down
+	doubled []string
+}
+
+type mixedVoter struct {
+	*itest.Proc
+	id         int
+	old        bool
+	file, data string
+}
+
+// election is what a voter has written down.
+type election struct {
+	Leader int `json:"leaderId"`
+	Epoch  int `json:"leaderEpoch"`
+}
+
+func newMixed(t *testing.T, old []int) *mixed {
+	t.Helper()
+	q := &mixed{t: t, leaders: map[int]int{}}
+	ports := itest.FreePorts(t, 3)
+	var set []string
+	for id := 1; id <= 3; id++ {
+		set = append(set, fmt.Sprintf("%d@127.0.0.1:%d", id, ports+id-1))
+	}
+	for id := 1; id <= 3; id++ {
+		v := &mixedVoter{id: id, data: filepath.Join(t.TempDir(), "data")}
+		for _, o := range old {
+			v.old = v.old || o == id
+		}
+		v.file = itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=controller
+node.id=%d
+controller.quorum.voters=%s
+controller.listener.names=CONTROLLER
+listeners=CONTROLLER://127.0.0.1:%d
+log.dirs=%s
+`, id, strings.Join(set, ","), ports+id-1, v.data))
+		itest.Ottla(t, "", "storage", "format", "-c", v.file, "-t", clusterID, "--release-version", "3.9")
+		q.voters = append(q.voters, v)
+	}
+	q.watch()
+	return q
+}
+
+// run starts a voter with the program of its kind.
+func (v *mixedVoter) run(t *testing.T) {
+	t.Helper()
+	if v.old {
+		v.Proc = itest.StartKafkaOf(t, oldVersion, v.file)
+		return
+	}
+	v.Proc = itest.Start(t, fmt.Sprintf("voter %d", v.id), exec.Command(itest.Bin(t), "server", v.file))
+}
+
+// wrote is the election state of a voter; false when it has none.
+func (v *mixedVoter) wrote() (e election, ok bool) {
+	text, err := os.ReadFile(filepath.Join(v.data, "__cluster_metadata-0", "quorum-state"))
+	if err == nil {
+		err = json.Unmarshal(text, &e)
+	}
+	return e, err == nil
+}
+
+// watch notes, until the test ends, whom the voters name as leader of which epoch.
+func (q *mixed) watch() {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	q.t.Cleanup(func() { close(stop); <-stopped })
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			for _, v := range q.voters {
+				q.note(v)
+			}
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+}
+
+func (q *mixed) note(v *mixedVoter) {
+	e, ok := v.wrote()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !ok || e.Leader < 0 {
+		return
+	}
+	if known, seen := q.leaders[e.Epoch]; seen && known != e.Leader {
+		q.doubled = append(q.doubled, fmt.Sprintf("epoch %d: %d and %d", e.Epoch, known, e.Leader))
+	}
+	q.leaders[e.Epoch] = e.Leader
+}
+
+func (q *mixed) oneLeaderAnEpoch() {
+	q.t.Helper()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.doubled) > 0 {
+		q.t.Errorf("two leaders in one epoch: %v", q.doubled)
+	}
+	q.t.Logf("leaders by epoch: %v", q.leaders)
+}
+
+// highest is the highest epoch that a voter has written down.
+func (q *mixed) highest() (epoch int) {
+	for _, v := range q.voters {
+		e, _ := v.wrote()
+		epoch = max(epoch, e.Epoch)
+	}
+	return epoch
+}
+
+// awaitLeader waits until a voter that runs leads the highest epoch, and is not gone.
+func (q *mixed) awaitLeader(gone *mixedVoter) (leader *mixedVoter) {
+	q.t.Helper()
+	itest.Eventually(q.t, func() error {
+		top := q.highest()
+		for _, v := range q.voters {
+			e, _ := v.wrote()
+			if v != gone && v.Proc != nil && v.Running() && e.Epoch == top && e.Leader == v.id {
+				leader = v
+				return nil
+			}
+		}
+		return fmt.Errorf("nobody leads epoch %d", top)
+	})
+	return leader
+}
+
+// awaitFollower waits until a voter follows who leads the highest epoch.
+func (q *mixed) awaitFollower(v *mixedVoter) {
+	q.t.Helper()
+	itest.Eventually(q.t, func() error {
+		if e, _ := v.wrote(); e.Epoch != q.highest() || e.Leader < 0 {
+			return fmt.Errorf("voter %d has %+v, the highest epoch is %d", v.id, e, q.highest())
+		}
+		return nil
+	})
+}
