@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // clientFlags are the flags of every command that talks to a cluster.
@@ -33,7 +34,7 @@ func (f *clientFlags) defineJSON(cmd *cobra.Command) {
 }
 
 // connect makes a client and sees that a broker answers, so that a wrong
-// address is told at once and by name.
+// address is told at once and by name. The client begins with that broker.
 func (f *clientFlags) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Client, error) {
 	client, err := f.client(options...)
 	if err != nil {
@@ -41,7 +42,15 @@ func (f *clientFlags) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Cli
 	}
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	if err := client.Ping(ctx); err != nil {
+	err = eachAnswering(ctx, client, func(n int, seed *kgo.Broker) (bool, error) {
+		req := kmsg.NewPtrMetadataRequest()
+		req.Topics = []kmsg.MetadataRequestTopic{} // the brokers alone
+		if _, err := seed.Request(ctx, req); err != nil {
+			return false, err
+		}
+		return true, client.UpdateSeedBrokers(f.addresses()[n])
+	})
+	if err != nil {
 		client.Close()
 		var cut *kgo.ErrFirstReadEOF
 		if errors.As(err, &cut) {
@@ -52,12 +61,15 @@ func (f *clientFlags) connect(ctx context.Context, options ...kgo.Opt) (*kgo.Cli
 	return client, nil
 }
 
+func (f *clientFlags) addresses() []string { return strings.Split(f.bootstrap, ",") }
+
 // client makes a client that has not met its cluster yet.
 func (f *clientFlags) client(options ...kgo.Opt) (*kgo.Client, error) {
 	client, err := kgo.NewClient(append([]kgo.Opt{
-		kgo.SeedBrokers(strings.Split(f.bootstrap, ",")...),
+		kgo.SeedBrokers(f.addresses()...),
 		kgo.ClientID("ottla-cli"),
 		kgo.RetryTimeout(f.requestTimeout()),
+		kgo.RequestTimeoutOverhead(f.answerTimeout()),
 		// New topics and leaders are found soon; these commands live for seconds.
 		kgo.MetadataMinAge(50 * time.Millisecond),
 	}, options...)...)
@@ -96,6 +108,13 @@ func (f *clientFlags) admin(cmd *cobra.Command, work func(ctx context.Context, a
 // the command has, so that it can tell what the cluster says in the end.
 func (f *clientFlags) requestTimeout() time.Duration { return f.timeout - f.timeout/8 }
 
+// answerTimeout is how long one node may take for an answer, beyond what the
+// request itself lets it wait, before the client turns to another one. The
+// client library takes 100 ms to 15 minutes.
+func (f *clientFlags) answerTimeout() time.Duration {
+	return min(max(f.timeout/2, 100*time.Millisecond), 15*time.Minute)
+}
+
 // plain is the text of an error in one line, without what only a programmer
 // wants.
 func plain(err error) string {
@@ -107,7 +126,7 @@ func plain(err error) string {
 		return ""
 	case errors.As(err, &shards) && len(shards.Errs) > 0:
 		return plain(shards.Errs[0].Err)
-	case errors.Is(err, context.DeadlineExceeded):
+	case timedOut(err):
 		return "no answer in time (--timeout)"
 	case errors.As(err, &op) && op.Err != nil:
 		return op.Op + " " + op.Err.Error()
@@ -115,6 +134,12 @@ func plain(err error) string {
 		return code.Message + ": " + strings.TrimSuffix(code.Description, ".")
 	}
 	return strings.Join(strings.Fields(err.Error()), " ")
+}
+
+// timedOut tells whether somebody did not answer, on a connection or at all.
+func timedOut(err error) bool {
+	var late net.Error
+	return errors.As(err, &late) && late.Timeout()
 }
 
 // refused is the error of an answer: what was asked for, the code, and the

@@ -108,16 +108,18 @@ func (f *quorumFlags) ask(ctx context.Context) (*quorumState, error) {
 	defer client.Close()
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
-	var failed error
-	for _, seed := range client.SeedBrokers() {
-		q, err := askSeed(ctx, seed)
-		if err == nil {
-			q.ClusterID = f.clusterID(ctx, seed)
-			return q, nil
+	var q *quorumState
+	err = eachAnswering(ctx, client, func(_ int, seed *kgo.Broker) (done bool, err error) {
+		if q, err = askSeed(ctx, seed); err != nil {
+			return false, err
 		}
-		failed = err
+		q.ClusterID = f.clusterID(ctx, seed)
+		return true, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("no node at %s describes the quorum: %s", f.bootstrap, plain(err))
 	}
-	return nil, fmt.Errorf("no node at %s describes the quorum: %s", f.bootstrap, plain(failed))
+	return q, nil
 }
 
 func askSeed(ctx context.Context, seed *kgo.Broker) (*quorumState, error) {

@@ -152,25 +152,25 @@ func (f *voterFlags) change(cmd *cobra.Command, req kmsg.Request, whom, did stri
 // askLeader sends a request to the first address that answers. A broker passes
 // it on to the leader; a controller that does not lead says who does.
 func (f *voterFlags) askLeader(ctx context.Context, client *kgo.Client, req kmsg.Request) error {
-	var failed error
-	for _, seed := range client.SeedBrokers() {
+	settled := false
+	err := eachAnswering(ctx, client, func(_ int, seed *kgo.Broker) (bool, error) {
 		err := changeVoters(ctx, seed, req)
 		if errors.Is(err, kerr.NotLeaderForPartition) || errors.Is(err, kerr.NotController) {
 			leader, unknown := f.leaderAt(ctx, seed)
 			if unknown != nil {
-				failed = fmt.Errorf("%w; who leads: %w", err, unknown)
-				continue
+				return false, fmt.Errorf("%w; who leads: %w", err, unknown)
 			}
 			err = changeVoters(ctx, leader.SeedBrokers()[0], req)
 			leader.Close()
 		}
 		var told *kerr.Error
-		if err == nil || errors.As(err, &told) {
-			return err
-		}
-		failed = err
+		settled = err == nil || errors.As(err, &told)
+		return settled, err
+	})
+	if settled {
+		return err
 	}
-	return fmt.Errorf("no node at %s takes the change: %s", f.bootstrap, plain(failed))
+	return fmt.Errorf("no node at %s takes the change: %s", f.bootstrap, plain(err))
 }
 
 // changeVoters sends a request to one node. What the node answers keeps its
