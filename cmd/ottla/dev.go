@@ -125,7 +125,7 @@ func (f *devFlags) run(cmd *cobra.Command) error {
 		return err
 	}
 	out := cmd.OutOrStdout()
-	tendHeap()
+	defer tendHeap()()
 	err = runNodes(cmd.Context(), f.options(settings, disk, log), func(at []node.Addresses) { f.sayReady(out, at) })
 	if err == nil {
 		fmt.Fprintln(out, "ottla has stopped; its data stays in", f.data)

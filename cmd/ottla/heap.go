@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 )
 
 const (
@@ -20,24 +21,45 @@ const (
 )
 
 // tendHeap sets the collector's pace after each collection, unless the
-// environment sets it (GOGC).
-func tendHeap() {
+// environment sets it (GOGC), until stop is called. When stop has returned the
+// pace is nobody's, and stays as it is.
+func tendHeap() (stop func()) {
 	if os.Getenv("GOGC") != "" {
-		return
+		return func() {}
 	}
 	debug.SetGCPercent(mostPercent)
-	p := &pace{percent: mostPercent}
-	runtime.SetFinalizer(p, (*pace).collected)
+	ended := &ending{}
+	runtime.SetFinalizer(&pace{percent: mostPercent, ended: ended}, (*pace).collected)
+	return ended.end
+}
+
+// ending tells a pace that nobody wants it any more. It is apart from the pace,
+// which is to be garbage.
+type ending struct {
+	mu   sync.Mutex // held while the pace is set
+	over bool
+}
+
+func (e *ending) end() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.over = true
 }
 
 // pace is garbage from the start, and so finds out that a collection is over. It
 // is larger than what Go puts into one block with others, which would keep it.
 type pace struct {
 	percent int
+	ended   *ending
 	_       [2]uint64
 }
 
 func (p *pace) collected() {
+	p.ended.mu.Lock()
+	defer p.ended.mu.Unlock()
+	if p.ended.over {
+		return
+	}
 	samples := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/scan/stack:bytes"}, {Name: "/gc/scan/globals:bytes"}}
 	metrics.Read(samples)
 	var scanned uint64

@@ -31,7 +31,7 @@ func TestThePaceFollowsTheLiveHeap(t *testing.T) {
 	t.Setenv("GOGC", "")
 	before := debug.SetGCPercent(100)
 	defer func() { debug.SetGCPercent(before); kept = nil }()
-	tendHeap()
+	defer tendHeap()()
 	percent := func() uint64 {
 		s := []metrics.Sample{{Name: "/gc/gogc:percent"}}
 		metrics.Read(s)
@@ -44,6 +44,31 @@ func TestThePaceFollowsTheLiveHeap(t *testing.T) {
 	collectUntil(t, "the pace is Go's own", func() bool { return percent() == leastPercent })
 	kept = nil
 	collectUntil(t, "the pace is slower again", func() bool { return percent() > leastPercent })
+}
+
+// A pace that was stopped sets nothing any more, however often Go collects.
+func TestAPaceEnds(t *testing.T) {
+	t.Setenv("GOGC", "")
+	before := debug.SetGCPercent(100)
+	defer func() { debug.SetGCPercent(before); kept = nil }()
+	tendHeap()()
+	debug.SetGCPercent(mostPercent)
+	kept = make([]byte, 2*spareHeap)
+	for range 3 { // collections, and the finalizers of each
+		ran := make(chan struct{})
+		runtime.SetFinalizer(&pace{}, func(*pace) { close(ran) })
+		collectUntil(t, "a finalizer runs", func() bool {
+			select {
+			case <-ran:
+				return true
+			default:
+				return false
+			}
+		})
+	}
+	if now := debug.SetGCPercent(100); now != mostPercent {
+		t.Errorf("it was set to %d %%", now)
+	}
 }
 
 // collectUntil collects until something holds; finalizers run some time after a
@@ -61,7 +86,7 @@ func TestAPaceOfTheEnvironmentStays(t *testing.T) {
 	t.Setenv("GOGC", "50")
 	before := debug.SetGCPercent(50)
 	defer debug.SetGCPercent(before)
-	tendHeap()
+	defer tendHeap()()
 	if now := debug.SetGCPercent(50); now != 50 {
 		t.Errorf("it is %d %%", now)
 	}

@@ -101,7 +101,7 @@ func (f *runFlags) server(cmd *cobra.Command, file, trace string) error {
 		return err
 	}
 	printWarnings(cmd.ErrOrStderr(), warnings)
-	tendHeap()
+	defer tendHeap()()
 	opt := node.Options{Config: c, FS: disk, Log: log, Version: buildVersion(), Ready: func(a node.Addresses) {
 		// Kits that start brokers wait for these two lines of Kafka's log.
 		log.Info("Transitioning from RECOVERY to RUNNING", "node.id", c.Node().ID)
