@@ -268,6 +268,7 @@ func (f *follower) chunkAnswered(c *Core, from kafka.NodeID, call Call, a Snapsh
 	case a.ID != d.id || a.Position != d.position || a.Bytes <= 0 || d.position+int64(a.Bytes) > a.Size:
 		c.trace("chunk refused", f.id)
 		f.download = nil // begins again with the next fetch
+		pause(c, from)
 		return
 	}
 	f.heard(c)

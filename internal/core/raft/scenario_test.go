@@ -177,6 +177,9 @@ func (w *world) do(line string) error {
 	if known, err := w.links(a); known {
 		return err
 	}
+	if known, err := w.odd(a); known {
+		return err
+	}
 	switch a.words[0] {
 	case "nodes":
 		return w.makeNodes(a)
