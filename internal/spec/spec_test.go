@@ -111,3 +111,18 @@ func TestQuorumGetsOn(t *testing.T) {
 		f(false, "calm", "F=5")
 	}
 }
+
+// Voters come and go, one at a time, and nothing committed is lost.
+func TestVotersChange(t *testing.T) {
+	f := func(constants ...string) {
+		t.Helper()
+		if c := tla(t, source(t), "Voters", "Voters", "", constants...); c.broken || c.states < 1000 {
+			t.Errorf("%v: %s", constants, tail(c.out))
+		}
+	}
+	f()
+	if *large {
+		f("Node={n1,n2,n3,n4}", "First={n1,n2,n3}", "Votes=1")
+		f("Changes=2", "Epochs=2")
+	}
+}
