@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit explorer spec simulation hashes persist scenes mutants fuzz processes interop bench figures soak deps clean
+.PHONY: build check test quick unit explorer trace spec simulation hashes persist scenes mutants fuzz processes interop bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -35,7 +35,7 @@ simulation:
 	$(GO) test -v -count=1 -timeout 15m ./internal/sim -seeds 1000
 
 # Every state of small quorums: first the toy on which the explorer is calibrated, then the core; each of its large
-# scopes gets this long.
+# scopes gets this long, or, with -1s, all it needs.
 EXPLORE ?= 10s
 explorer:
 	$(GO) test -v -count=1 -timeout 60m ./internal/explore -toy-restarts 0
@@ -54,6 +54,12 @@ persist:
 SPEC ?=
 spec: deps
 	./scripts/spec.sh $(SPEC)
+
+# Steps of simulated runs and of three real processes, held against the protocol as package abstract has it.
+STEPS ?= 5000000
+trace: build
+	$(GO) test -v -count=1 -timeout 60m -run 'SimulatedStepsAreOfTheProtocol' ./internal/sim -steps $(STEPS)
+	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -v -count=1 -timeout 10m -run 'StepsOfRealProcesses' ./internal/itest/processes
 
 # The scenes of docs/kip-996.md: how many epochs each costs, over this many seeds of each.
 SEEDS ?= 1000

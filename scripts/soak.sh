@@ -78,7 +78,7 @@ told() {
 
 mutants() { told mutants make -s mutants; }
 persist() { told persist make -s persist; }
-explorer() { told explorer make -s explorer EXPLORE=0s; }
+explorer() { told explorer make -s explorer EXPLORE=-1s; }
 trace() { told trace make -s trace; }
 spec() { told spec make -s spec; }
 hashes() { told hashes ./scripts/hashes.sh 200; }

@@ -3,6 +3,7 @@ package sim
 import (
 	"bytes"
 	"encoding/json"
+	"flag"
 	"slices"
 	"testing"
 
@@ -10,6 +11,22 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/drive/quorumtrace"
 )
+
+var stepsFlag = flag.Int("steps", 20_000, "how many steps of simulated runs to hold against the protocol, at least")
+
+// Whatever the simulator does, every step of every node is one that the protocol
+// allows.
+func TestSimulatedStepsAreOfTheProtocol(t *testing.T) {
+	steps, seeds := 0, 0
+	for ; steps < *stepsFlag; seeds++ {
+		r := Run(uint64(1_000_000+seeds), nil)
+		if r.Failure != nil {
+			t.Fatalf("seed %d: %v", r.Plan.Seed, r.Failure)
+		}
+		steps += r.Checks[Protocol]
+	}
+	t.Logf("ledger: steps of %d simulated runs held against the abstract model | %d, all allowed", seeds, steps)
+}
 
 // A written run is of the protocol, as the run itself was.
 func TestWrittenStepsAreOfTheProtocol(t *testing.T) {

@@ -1,7 +1,6 @@
 package raft
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -25,6 +24,8 @@ type part struct {
 	late    []diskOp // written, not yet synced
 	last    Seq      // written
 	held    []Pending
+
+	formatted Voters // of the checkpoint 0-0, or nil
 }
 
 // diskOp is an append, or a cut when it has no batches.
@@ -45,7 +46,8 @@ func (o diskOp) do(log []stored) []stored {
 // not drawn.
 type noChance struct{}
 
-func (noChance) Uint64() uint64 { return 0 }
+// Uint64 is not 0, which a draw among three would refuse without end.
+func (noChance) Uint64() uint64 { return 1 << 62 }
 
 // instantly has no time that matters: whatever waits can end at any moment, but
 // answers to fetches are never parked and nothing times out by itself.
@@ -53,11 +55,33 @@ func instantly() Timing {
 	return Timing{Election: 1, Fetch: 3, Request: time.Hour, RetryBackoff: 0, BackoffMax: 1, FetchBytes: 1 << 20, ChunkBytes: 1 << 20}
 }
 
-func newPart(id kafka.NodeID, voters Voters) *part {
-	return &part{id: id, file: NoElection(), core: &Core{cfg: Config{
+// newPart is a node that has never run. Dynamic voters stand in the checkpoint of
+// format time, which all have.
+func (s *scope) newPart(id kafka.NodeID) *part {
+	var set Voters
+	for i := range s.voters {
+		v := Voter{Key: kafka.ReplicaKey{Node: kafka.NodeID(i + 1)}, Endpoints: endpointsOf(kafka.NodeID(i + 1))}
+		if s.dynamic {
+			v.Key.Dir, v.MaxLevel = dirOf(v.Key.Node), 1
+		}
+		set = set.With(v)
+	}
+	p := &part{id: id, file: NoElection(), core: &Core{cfg: Config{
 		Self: kafka.ReplicaKey{Node: id, Dir: dirOf(id)}, Controller: true, Endpoints: endpointsOf(id),
-		Listener: "CONTROLLER", Static: voters, Timing: instantly(), Rand: rand.New(noChance{}),
+		Listener: "CONTROLLER", Static: set, Timing: instantly(), Rand: rand.New(noChance{}),
 	}}}
+	if s.dynamic {
+		p.core.cfg.Static, p.formatted = nil, set
+	}
+	return p
+}
+
+// lose puts an empty disk in the place of the one that the node had; its directory
+// has another id (KIP-853).
+func (p *part) lose(h *happened) {
+	p.file, p.durable, p.late = NoElection(), nil, nil
+	p.core.cfg.Self.Dir = newDirOf(p.id)
+	p.boot(0, h)
 }
 
 // happened is what a step of one part comes to.
@@ -102,13 +126,20 @@ func (p *part) forget() {
 	if c.log.truncated <= c.log.done {
 		c.log.truncated = 0
 	}
-	c.longer = noLongerLog // its times are never reached here
+	c.longer, c.silence = noLongerLog, silence{} // their times are never reached here
+	if _, waits := c.role.(*unattached); waits {
+		c.calls.ring = 0
+	}
 	p.anyTime()
 	if l, leads := c.role.(*leader); leads {
 		for i := range l.replicas.all {
 			x := &l.replicas.all[i]
-			*x = replica{key: x.key, end: x.end, fetched: c.now}
+			*x = replica{key: x.key, end: x.end, fetched: c.now, leaderEnd: kafka.NoOffset, everFull: x.everFull}
 		}
+		if l.change != nil {
+			l.change.expires = kafka.Never
+		}
+		l.leaveBy = 0
 	}
 }
 
@@ -123,29 +154,12 @@ func (p *part) anyTime() {
 	case *candidate:
 		r.expires = soon
 	case *resigned:
-		r.expires = soon
+		r.expires, r.heirAt = soon, 0
 	case *follower:
 		r.expires, r.announceAt = soon, kafka.Never
 	case *leader:
 		r.quorum.expires, r.beginAt = soon, kafka.Never
 	}
-}
-
-// breaks names the rule that a step of one node alone has broken.
-func (p *part) breaks(before *part) string {
-	e, f := p.core.election, before.file
-	switch {
-	case p.core.election != p.file:
-		return fmt.Sprintf("R3: node %d has %s in memory and %s on disk", p.id, printElection(e), printElection(p.file))
-	case p.file.Epoch < f.Epoch:
-		return fmt.Sprintf("R2: the epoch of node %d falls from %d to %d", p.id, f.Epoch, p.file.Epoch)
-	case p.file.Epoch == f.Epoch && f.hasVoted() && p.file.Voted != f.Voted:
-		return fmt.Sprintf("R3: node %d voted for %d and %d in epoch %d", p.id, f.Voted.Node, p.file.Voted.Node, f.Epoch)
-	}
-	if _, stands := p.core.role.(*candidate); stands && e.Leader >= 0 {
-		return fmt.Sprintf("R9: node %d stands in epoch %d, which %d leads", p.id, e.Epoch, e.Leader)
-	}
-	return ""
 }
 
 // boot starts the part from its disk, of which a crash has left k late writes.
@@ -154,7 +168,13 @@ func (p *part) boot(k int, h *happened) {
 		p.durable = o.do(p.durable)
 	}
 	p.written, p.queue, p.late, p.last, p.held = p.durable, nil, nil, 0, nil
-	st := Stored{Election: p.file, Epochs: describe(p.durable).Epochs}
+	span := describe(p.durable)
+	st := Stored{Election: p.file, Epochs: span.Epochs, Voters: span.Voters, Levels: span.Levels}
+	if p.formatted != nil {
+		st.Snapshots = []Snapshot{{}}
+		st.Voters = append([]At[Voters]{{kafka.NoOffset, p.formatted}}, st.Voters...)
+		st.Levels = append([]At[int16]{{kafka.NoOffset, 1}}, st.Levels...)
+	}
 	if n := len(p.durable); n > 0 {
 		st.LogEnd = p.durable[n-1].end
 	}
@@ -236,6 +256,9 @@ func (p *part) carryOut(e Effects, in envelope, h *happened) {
 	}
 	for _, a := range e.Append {
 		batches := []stored{{base: a.Base, end: a.End, epoch: a.Epoch}}
+		if a.Control != nil {
+			batches[0].voters, batches[0].level = a.Control.Set, a.Control.Level
+		}
 		if a.From != 0 {
 			batches = slices.DeleteFunc(slices.Clone(in.batches), func(b stored) bool { return b.end > a.End })
 		}
@@ -300,6 +323,7 @@ func (p *part) settled(e *envelope) bool {
 func (p *part) key() string {
 	k := canon{}
 	k.core(p.core)
+	k.value(reflect.ValueOf(p.core.cfg.Self))
 	k.value(reflect.ValueOf(p.file))
 	for _, log := range [][]stored{p.durable, p.written} {
 		k.value(reflect.ValueOf(log))

@@ -24,7 +24,7 @@ var (
 func (s *scope) project(state []byte) string {
 	w := s.open(state)
 	var out strings.Builder
-	for i, id := range w.parts[:s.voters] {
+	for i, id := range w.parts[:s.nodes()] {
 		p := s.parts[id]
 		if i > 0 {
 			out.WriteByte('|')
@@ -77,7 +77,7 @@ func TestExploreProjected(t *testing.T) {
 	if *projectFlag == "" {
 		limits.States = 20_000
 	}
-	s.seen = map[string]bool{}
+	s.seen, s.anyOrder = map[string]bool{}, true
 	found := explore.All(s, limits)
 	if found.Broken != nil {
 		t.Fatal(found.Broken)

@@ -46,7 +46,8 @@ func TestStepsOfRealProcessesAreOfTheProtocol(t *testing.T) {
 		sum := checkedTrace(t, file(n.ID))
 		all.Steps, all.Lives, all.Leading, all.Torn = all.Steps+sum.Steps, all.Lives+sum.Lives, all.Leading+sum.Leading, all.Torn+sum.Torn
 	}
-	t.Logf("%d steps of three processes are of the protocol: %d lives, %d times a leader, %d torn lines", all.Steps, all.Lives, all.Leading, all.Torn)
+	t.Logf("ledger: steps of three real processes held against the abstract model, %d lives, %d times a leader | %d, all allowed",
+		all.Lives, all.Leading, all.Steps)
 	if all.Lives != 8 || all.Leading < 5 || all.Steps < 1000 {
 		t.Errorf("the traces tell of %+v", all)
 	}
