@@ -208,3 +208,25 @@ func TestAProposalIsForOneEpoch(t *testing.T) {
 		t.Errorf("it does not append what was proposed in its epoch: %+v", e)
 	}
 }
+
+// A node does not stand for election while a snapshot takes the place of its log:
+// it would append to a log that goes away.
+func TestWhoInstallsASnapshotDoesNotStand(t *testing.T) {
+	g := newGuarded(t, 0)
+	g.follows(1)
+	id := SnapshotID{EndOffset: 10, Epoch: 1}
+	call, _ := g.asks(1)
+	g.step(Answered{Call: call, Body: FetchAnswer{Hint: hintOf(1, 1), HighWatermark: 10, LogStart: 10, Snapshot: &id}})
+	call, _ = g.asks(1)
+	e := g.step(Answered{Call: call, Body: SnapshotAnswer{Hint: hintOf(1, 1), ID: id, Size: 300, Bytes: 300}})
+	if e.Chunk == nil || !e.Chunk.Last {
+		t.Fatalf("the snapshot is not complete: %+v", e.Chunk)
+	}
+	for range 10 {
+		g.now = g.now.Add(time.Second)
+		g.step(Passed{})
+	}
+	if g.told[string(RoleProspective)] != 0 {
+		t.Error("it stands for election while the snapshot is installed")
+	}
+}
