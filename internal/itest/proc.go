@@ -215,15 +215,22 @@ func (p *Proc) Says(t testing.TB, text string) {
 // Eventually asks until try succeeds.
 func Eventually(t testing.TB, try func() error) {
 	t.Helper()
+	Within(t, Stuck, try)
+}
+
+// Within is Eventually where a longer wait than d would be another behaviour
+// than the one that is tested, and not a slow machine.
+func Within(t testing.TB, d time.Duration, try func() error) {
+	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	var err error
-	for deadline := time.Now().Add(Stuck); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(d); time.Now().Before(deadline); <-tick.C {
 		if err = try(); err == nil {
 			return
 		}
 	}
-	t.Fatalf("still: %v", err)
+	t.Fatalf("still, after %v: %v", d, err)
 }
 
 // Run runs a command to its end and returns what it printed.

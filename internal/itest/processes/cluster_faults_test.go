@@ -2,6 +2,8 @@ package processes
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -116,12 +118,38 @@ func TestTenLossesOnOneNodeOfAClusterLoseAndDoubleNothing(t *testing.T) {
 	})
 	createReplicated(t, c.Addrs(), "t", 3)
 	loads, victim := startLoads(t, c, "t"), c.Nodes[0]
+	shorter := 0 // rounds
 	for range clusterLossRounds {
 		loads[random.IntN(len(loads))].progress(t, 50+random.Int64N(500))
 		victim.Kill()
+		before := logBytes(t, victim.Data)
 		itest.Ottla(t, "", "fault", "drop-unsynced", "--fault-dir", faults, "--data", victim.Data, "--seed", fmt.Sprint(random.Uint64()))
+		if logBytes(t, victim.Data) < before {
+			shorter++
+		}
 		victim.Again(t)
 		victim.AwaitReady(t)
 	}
+	if shorter == 0 {
+		t.Errorf("in %d rounds nothing was lost", clusterLossRounds)
+	}
 	settle(t, c, "t", 3, loads)
+}
+
+// logBytes is the length of all logs of topic t in a data folder; the files may
+// be lost too.
+func logBytes(t *testing.T, data string) (sum int64) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(data, "t-*", "*.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		info, err := os.Stat(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += info.Size()
+	}
+	return sum
 }

@@ -91,13 +91,17 @@ func (s *storm) create(c *transport.Client, client int) error {
 	return nil
 }
 
+// stormStall is far above what an election and a creation take, and well below
+// the 30 seconds for which Apache Kafka's broker waits for a controller that hangs.
+const stormStall = 20 * time.Second
+
 // each waits until a condition holds for every client.
 func (s *storm) each(t *testing.T, what string, holds func(before, now creation) bool) {
 	t.Helper()
 	s.mu.Lock()
 	before := s.state
 	s.mu.Unlock()
-	itest.Eventually(t, func() error {
+	itest.Within(t, stormStall, func() error {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for i, now := range s.state {

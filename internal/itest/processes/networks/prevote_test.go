@@ -26,7 +26,9 @@ const cutFor = 30 * time.Second
 
 // A follower that is cut off asks for pre-votes and leaves its epoch alone, so
 // that its return disturbs nobody (KIP-996). When the leader dies afterwards,
-// one epoch more is enough, and the returned node has its vote in it.
+// one epoch more is enough, and the returned node has its vote in it: two of three
+// voters are left, so nobody leads without both votes, whether the returned node
+// grants its own to the other or stands itself.
 func TestAFollowerThatWasCutOffReturnsQuietlyAndVotes(t *testing.T) {
 	c := start(t, 3)
 	before := c.settled(t)
