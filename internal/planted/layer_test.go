@@ -21,7 +21,7 @@ func (b Bug) arguments() ([]string, error) {
 	case len(words) == 2 && words[0] == "scenario":
 		return raft("^TestScenarios$/^" + words[1] + "$"), nil
 	case len(words) == 2 && words[0] == "statement":
-		return append([]string{"-run", "^TestKIP996_" + words[1] + "$"}, statementTests...), nil
+		return append([]string{"-run", "^TestKIP996_" + words[1] + "($|[^0-9])"}, statementTests...), nil
 	case len(words) == 2 && words[0] == "simulator":
 		return hunt(words[1]), nil
 	case b.Layer == "trace":
