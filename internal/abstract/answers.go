@@ -42,6 +42,8 @@ func (s State) hear(ev Event) State {
 	switch {
 	case m.Epoch < s.Epoch || m.Code == kerr.UnknownLeaderEpoch:
 		return s
+	case m.Epoch > s.Epoch && m.Leader < 0 && !s.electable():
+		return s // nobody needs its vote, and the quorum may never get there
 	case m.Epoch > s.Epoch || m.Code == kerr.FencedLeaderEpoch || m.Code == kerr.NotLeaderOrFollower:
 		return s.learn(m.Epoch, m.Leader, at)
 	case m.Leader >= 0:

@@ -80,6 +80,9 @@ func answered(c *Core, call Call, body Body) {
 	case hint.Epoch < c.election.Epoch || code == kerr.UnknownLeaderEpoch:
 		pause(c, from)
 		return
+	case hint.Epoch > c.election.Epoch && hint.Leader < 0 && !c.quorum.electable(c.hw):
+		stayBehind(c, from)
+		return
 	case hint.Epoch > c.election.Epoch || code == kerr.FencedLeaderEpoch || code == kerr.NotLeaderOrFollower:
 		learn(c, hint)
 		if c.role == role {

@@ -27,6 +27,25 @@ func (f *follower) giveUp(c *Core) {
 	c.becomeUnattached(c.election.Epoch, f.id, kafka.Never)
 }
 
+// stayBehind keeps an observer out of an epoch that has no leader. Nobody needs its
+// vote, and the quorum may never get there:
+//
+//  1. 1 stands in epoch 28. It reaches 4, an observer, and no voter.
+//  2. 1 is gone for good. 2 and 3 go on in epoch 26.
+//  3. 4 fetches in epoch 28, and is refused by the leader of 26 without end.
+//
+// Once an epoch has a leader a majority is in it, and every later leader is. A
+// leader that says itself that its epoch is over is given up. (Apache Kafka's
+// observers take any higher epoch.)
+func stayBehind(c *Core, from kafka.NodeID) {
+	c.trace("epoch without leader ignored", from)
+	if f, ok := c.role.(*follower); ok && f.id == from {
+		f.giveUp(c)
+		return
+	}
+	pause(c, from)
+}
+
 // askable are the places to ask for the leader now: all but the silent one, unless
 // there is no other.
 func askable(c *Core) []bootstrapAddress {
