@@ -192,11 +192,7 @@ func (c *checker) complete(n *node, rule Rule) {
 // whole is the log with what is still to be written.
 func (n *node) whole() batches {
 	log := n.disk.log[:len(n.disk.log):len(n.disk.log)]
-	for _, j := range n.writer.jobs {
-		for _, o := range j.ops {
-			log = o.do(log)
-		}
-	}
+	n.writer.undone(func(o *op) { log = o.do(log) })
 	return log
 }
 

@@ -144,9 +144,24 @@ func (c *checker) oneChange(n *node, a raft.Append) {
 }
 
 // lastVoters finds the last set in the log, with what is to be written, and its
-// offset; nil when the log has none.
+// offset; nil when the log has none. Nothing is copied for it: some nodes are looked
+// at so after every event.
 func (n *node) lastVoters() (kafka.Offset, raft.Voters) {
-	log := n.whole()
+	end := n.disk.log.end(n.disk.start)
+	var sets []batch // that are to be written
+	n.writer.undone(func(o *op) {
+		switch {
+		case o.cut:
+			end = min(end, o.end)
+			sets = sets[:batches(sets).from(o.end)]
+		case o.batch.voters != nil:
+			sets = append(sets, o.batch)
+		}
+	})
+	if last := len(sets) - 1; last >= 0 {
+		return sets[last].end - 1, sets[last].voters
+	}
+	log := n.disk.log.below(end)
 	for i := len(log) - 1; i >= 0; i-- {
 		if log[i].voters != nil {
 			return log[i].end - 1, log[i].voters

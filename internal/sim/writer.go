@@ -12,8 +12,23 @@ import (
 // ran, as the writer of raftnode does.
 type writer struct {
 	jobs []job
-	busy bool
-	part raft.SnapshotID // being downloaded
+	// round are the jobs of the round under way, the first done of them done: what
+	// is left of them comes before what waits. A write that failed stays there.
+	round []job
+	done  int
+	busy  bool
+	part  raft.SnapshotID // being downloaded
+}
+
+// undone calls f with each change of the log that is still to be written.
+func (w *writer) undone(f func(o *op)) {
+	for _, jobs := range [...][]job{w.round[w.done:], w.jobs} {
+		for i := range jobs {
+			for k := range jobs[i].ops {
+				f(&jobs[i].ops[k])
+			}
+		}
+	}
 }
 
 // job is one change of the directory.
@@ -49,25 +64,28 @@ func (n *node) writeTime() time.Duration {
 
 // round writes all that waits, and syncs once.
 func (n *node) round() {
-	jobs := n.writer.jobs
-	n.writer.jobs = nil
+	k := &n.writer
+	clear(k.round)
+	k.round, k.jobs, k.done = k.jobs, k.round[:0], 0
 	if n.crashesAt(WriteLog, before, 1) {
 		return
 	}
 	var last raft.Seq
-	for _, j := range jobs {
-		for _, o := range j.ops {
+	for k.done < len(k.round) {
+		j := &k.round[k.done]
+		for len(j.ops) > 0 {
 			if kind, fails := n.writeFails(); fails {
 				n.fails(kind, j.seq)
 				return
 			}
-			n.disk.write(o)
-			last = j.seq
+			n.disk.write(j.ops[0])
+			last, j.ops = j.seq, j.ops[1:]
 			if n.crashesAt(WriteLog, during, 1) {
 				return
 			}
 		}
-		if !n.other(j) {
+		k.done++
+		if !n.other(*j) {
 			return
 		}
 	}
