@@ -44,55 +44,21 @@ func OverTransport(pool *transport.Pool, dialer *transport.Dialer, timeout time.
 	return &peers{dialer: dialer, pool: pool, timeout: timeout}
 }
 
-// Send carries a request to an address.
-func (p *peers) Send(_ kafka.NodeID, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
-	if least := needs(req); least > 0 {
-		p.sendSince(least, addr, req, done)
-		return
-	}
-	p.send(addr, req, done)
-}
-
 // Greet connects to an address, unless there is a connection.
 func (p *peers) Greet(addr string) {
 	if _, _, known := p.pool.Get(addr).Versions(int16(kmsg.Vote)); !known {
-		p.send(addr, askVersions(), func(kmsg.Response, error) {})
+		ask := kmsg.NewPtrApiVersionsRequest()
+		ask.ClientSoftwareName, ask.ClientSoftwareVersion = "ottla", "0"
+		p.Send(0, addr, ask, func(kmsg.Response, error) {})
 	}
 }
 
-func askVersions() kmsg.Request {
-	ask := kmsg.NewPtrApiVersionsRequest()
-	ask.ClientSoftwareName, ask.ClientSoftwareVersion = "ottla", "0"
-	return ask
-}
-
-// sendSince makes sure first that the peer knows the version.
-func (p *peers) sendSince(least int16, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
-	if _, newest, known := p.pool.Get(addr).Versions(req.Key()); known {
-		p.sendIf(newest >= least, addr, req, done)
-		return
-	}
-	p.send(addr, askVersions(), func(_ kmsg.Response, err error) {
-		if err != nil {
-			done(nil, err)
-			return
-		}
-		_, newest, _ := p.pool.Get(addr).Versions(req.Key())
-		p.sendIf(newest >= least, addr, req, done)
-	})
-}
-
-func (p *peers) sendIf(known bool, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
-	if !known {
-		go done(nil, fmt.Errorf("%s to %s: %w", kmsg.NameForKey(req.Key()), addr, ErrUnsupportedVersion)) // ends with done
-		return
-	}
-	p.send(addr, req, done)
-}
-
-func (p *peers) send(addr string, req kmsg.Request, done func(kmsg.Response, error)) {
+// Send carries a request to an address. A peer whose versions are all too old for
+// it never sees it: which it is, only the connection it goes out on can tell, for
+// behind the address there may be another process than a moment ago.
+func (p *peers) Send(_ kafka.NodeID, addr string, req kmsg.Request, done func(kmsg.Response, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), p.timeout)
-	p.pool.Send(ctx, addr, req, func(resp kmsg.Response, err error) {
+	p.pool.SendSince(ctx, addr, needs(req), req, func(resp kmsg.Response, err error) {
 		cancel()
 		if errors.Is(err, transport.ErrVersions) {
 			err = fmt.Errorf("%w: %w", ErrUnsupportedVersion, err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"strconv"
 	"testing"
 	"time"
 
@@ -56,8 +57,13 @@ func (s *site) serve(r *transport.Request, reply func(transport.Reply)) {
 
 func open(t *testing.T) *site {
 	t.Helper()
+	return openAt(t, "localhost:0")
+}
+
+func openAt(t *testing.T, addr string) *site {
+	t.Helper()
 	s := &site{vote: 2, ready: make(chan struct{}), server: transport.NewServer(transport.Config{})}
-	l, err := s.server.Listen(transport.ListenerConfig{Name: "CONTROLLER", Addr: "localhost:0", Routes: s})
+	l, err := s.server.Listen(transport.ListenerConfig{Name: "CONTROLLER", Addr: addr, Routes: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,6 +139,55 @@ func TestAPreVoteDoesNotReachAPeerThatWouldTakeItForAVote(t *testing.T) {
 		got := make(chan error, 1)
 		OverTransport(pool, &transport.Dialer{}, patience).Send(1, hostPort(endpoints(s.port)[0]), w.askVote(raft.VoteRequest{PreVote: true}), func(_ kmsg.Response, err error) { got <- err })
 		if err := <-got; !errors.Is(err, ErrUnsupportedVersion) {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// Another process at the address of one that knew pre-votes: an older one, as
+// when an upgrade is taken back. What the broken connection knew is forgotten.
+func TestAPreVoteDoesNotReachAnOlderPeerThatTookTheAddressOver(t *testing.T) {
+	before := open(t)
+	addr := hostPort(endpoints(before.port)[0])
+	pool := transport.NewPool(transport.ClientConfig{ClientID: "raft-client"})
+	defer pool.Close()
+	sender := OverTransport(pool, &transport.Dialer{}, patience)
+	if _, err := pool.Do(t.Context(), addr, kmsg.NewPtrApiVersionsRequest()); err != nil {
+		t.Fatal(err)
+	}
+	before.close(t)
+	after := openAt(t, "localhost:"+strconv.Itoa(int(before.port)))
+	defer after.close(t)
+	after.vote = 1
+	close(after.ready) // without a node: any request that arrives would panic
+	w := translator{clusterID: "c"}
+	got := make(chan error, 1)
+	for { // until the client has noticed that the first connection is gone
+		sender.Send(1, addr, w.askVote(raft.VoteRequest{PreVote: true}), func(_ kmsg.Response, err error) { got <- err })
+		if err := <-got; errors.Is(err, ErrUnsupportedVersion) {
+			return
+		} else if err == nil {
+			t.Fatal("it answered a pre-vote")
+		}
+	}
+}
+
+// A peer that cannot be reached is not taken for an old one, whatever is known
+// of the process that was there.
+func TestAPeerThatIsGoneIsNoOldPeer(t *testing.T) {
+	s := open(t)
+	addr := hostPort(endpoints(s.port)[0])
+	pool := transport.NewPool(transport.ClientConfig{ClientID: "raft-client"})
+	defer pool.Close()
+	if _, err := pool.Do(t.Context(), addr, kmsg.NewPtrApiVersionsRequest()); err != nil {
+		t.Fatal(err)
+	}
+	s.close(t)
+	w := translator{clusterID: "c"}
+	got := make(chan error, 1)
+	for range 3 {
+		OverTransport(pool, &transport.Dialer{}, patience).Send(1, addr, w.askVote(raft.VoteRequest{PreVote: true}), func(_ kmsg.Response, err error) { got <- err })
+		if err := <-got; err == nil || errors.Is(err, ErrUnsupportedVersion) {
 			t.Errorf("got %v", err)
 		}
 	}

@@ -112,6 +112,7 @@ func (c *Client) Addr() string { return c.addr }
 // exchange is a request and who waits for its response.
 type exchange struct {
 	req    kmsg.Request
+	least  int16 // no version below this one will do
 	done   func(kmsg.Response, error)
 	cancel context.CancelFunc // nil where the request came with a deadline
 
@@ -170,7 +171,14 @@ func (e *exchange) watched(stop func() bool) {
 // Errors keep their cause: see Unsent, Refused and Reset, ErrVersions, ErrBusy,
 // ErrClosed and those of package context.
 func (c *Client) Send(ctx context.Context, req kmsg.Request, done func(kmsg.Response, error)) {
-	e := &exchange{req: req, done: done}
+	c.SendSince(ctx, 0, req, done)
+}
+
+// SendSince is Send of a request that means something else in versions before
+// least. The other side's versions are those of the very connection it goes out
+// on: where they are all older, the request fails with ErrVersions.
+func (c *Client) SendSince(ctx context.Context, least int16, req kmsg.Request, done func(kmsg.Response, error)) {
+	e := &exchange{req: req, least: least, done: done}
 	if _, ok := ctx.Deadline(); !ok {
 		ctx, e.cancel = context.WithTimeout(ctx, c.cfg.RequestTimeout)
 	}
@@ -224,7 +232,9 @@ func (c *Client) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, error
 }
 
 // Versions gives the range that the other side advertised for a key on the
-// current connection; ok is false without a connection or without that key.
+// current connection; ok is false without a connection, after it broke, and without
+// that key. The next request may go out on another connection: SendSince is for
+// those that depend on a version.
 func (c *Client) Versions(key int16) (minVersion, maxVersion int16, ok bool) {
 	c.mu.Lock()
 	l := c.link

@@ -22,7 +22,8 @@ var (
 	ErrClosed = errors.New("client is closed")
 	// ErrBusy: as many requests as may (MaxQueued) wait for the connection already.
 	ErrBusy = errors.New("too many requests wait for the connection")
-	// ErrVersions: the other side serves no version of the request that we know.
+	// ErrVersions: the other side serves no version of the request that we know,
+	// or none that is new enough for it.
 	ErrVersions = errors.New("no common version")
 )
 

@@ -85,6 +85,9 @@ func (l *link) expire(e *exchange, cause error) {
 func (l *link) advertised(key int16) (minVersion, maxVersion int16, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.cause != nil {
+		return 0, 0, false
+	}
 	r, ok := l.versions[key]
 	return r.min, r.max, ok
 }
@@ -228,7 +231,8 @@ func (l *link) next() (batch []*exchange, ok bool) {
 	return batch, true
 }
 
-// choose picks the newest version that both sides know. l.mu is held.
+// choose picks the newest version that both sides know, unless that is too old
+// for the request. l.mu is held.
 func (l *link) choose(e *exchange) bool {
 	theirs, ok := l.versions[e.req.Key()]
 	if !ok {
@@ -244,7 +248,7 @@ func (l *link) choose(e *exchange) bool {
 			version = min(version, limit)
 		}
 	}
-	if version < max(theirs.min, oursMin) {
+	if version < max(theirs.min, oursMin, e.least) {
 		return false
 	}
 	e.version = version

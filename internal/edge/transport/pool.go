@@ -73,6 +73,11 @@ func (p *Pool) Send(ctx context.Context, addr string, req kmsg.Request, done fun
 	p.Get(addr).Send(ctx, req, done)
 }
 
+// SendSince is Client.SendSince to an address.
+func (p *Pool) SendSince(ctx context.Context, addr string, least int16, req kmsg.Request, done func(kmsg.Response, error)) {
+	p.Get(addr).SendSince(ctx, least, req, done)
+}
+
 // Do is Client.Do to an address.
 func (p *Pool) Do(ctx context.Context, addr string, req kmsg.Request) (kmsg.Response, error) {
 	return p.Get(addr).Do(ctx, req)
