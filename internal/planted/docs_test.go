@@ -1,6 +1,7 @@
 package planted
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,25 +49,64 @@ func TestStatementsAreDocumented(t *testing.T) {
 	}
 }
 
-// The files that the page names as rules are there.
-func TestThePageNamesFilesThatAreThere(t *testing.T) {
+// The functions that the page names as rules stand in the files it names, and the
+// tests it names are somewhere.
+func TestThePageNamesWhatIsThere(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join(root, "docs", "kip-996.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	tests, named := allTests(t), 0
+	group := regexp.MustCompile("((?:`[\\w.]+`,? )+)\\(`([a-z0-9/_]+\\.go)`\\)")
+	quoted := regexp.MustCompile("`(?:\\w+\\.)?(\\w+)`")
 	for _, row := range strings.Split(string(raw), "\n") {
 		cells := strings.Split(row, " | ")
-		if !strings.HasPrefix(row, "| P") || len(cells) < 4 {
+		if !strings.HasPrefix(row, "| P") || len(cells) < 5 {
 			continue
 		}
-		for _, file := range regexp.MustCompile("`([a-z/_]+\\.go)`").FindAllStringSubmatch(cells[2], -1) {
+		for _, m := range group.FindAllStringSubmatch(cells[2], -1) {
 			folder := "internal/core/raft"
-			if strings.Contains(file[1], "/") {
+			if strings.Contains(m[2], "/") {
 				folder = "internal"
 			}
-			if _, err := os.Stat(filepath.Join(root, folder, file[1])); err != nil {
-				t.Errorf("the page names %s: %v", file[1], err)
+			code, err := os.ReadFile(filepath.Join(root, folder, m[2]))
+			if err != nil {
+				t.Errorf("the page names %s: %v", m[2], err)
+			}
+			for _, name := range quoted.FindAllStringSubmatch(m[1], -1) {
+				named++
+				if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name[1] + `\(`).Match(code) {
+					t.Errorf("%s has no function %s", m[2], name[1])
+				}
+			}
+		}
+		for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(cells[3], -1) {
+			if !tests[name[1]] {
+				t.Errorf("there is no test %s", name[1])
 			}
 		}
 	}
+	if named < 12 {
+		t.Errorf("the page names %d functions", named)
+	}
+}
+
+// allTests are the names of all tests of the tree.
+func allTests(t *testing.T) map[string]bool {
+	t.Helper()
+	all, declared := map[string]bool{}, regexp.MustCompile(`(?m)^func (Test\w+)\(`)
+	err := filepath.WalkDir(filepath.Join(root, "internal"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range declared.FindAllStringSubmatch(string(text), -1) {
+			all[m[1]] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
 }
