@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit explorer trace spec simulation hashes persist scenes mutants fuzz processes interop bench figures soak deps clean
+.PHONY: build check test quick unit explorer trace spec simulation hashes persist scenes mutants fuzz processes networks interop bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -16,6 +16,7 @@ check: $(BIN)/staticcheck
 	$(GO) vet -tags planted ./internal/planted
 	$(GO) vet -tags hunt ./internal/sim
 	$(GO) vet -tags spec ./internal/spec
+	$(GO) vet -tags soak ./internal/itest/processes/networks
 	$(BIN)/staticcheck ./...
 	$(GO) test -short ./internal/lint
 	$(GO) test -short -race $$($(GO) list ./... | grep -v -e /internal/itest/ -e /internal/lint)
@@ -82,6 +83,10 @@ fuzz:
 
 processes: deps build
 	./scripts/itest.sh ./internal/itest/processes/... -parallel 4 -timeout 20m
+
+# What every event costs in epochs, with real processes in network namespaces; the long ones, too.
+networks: build
+	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -v -count=1 -tags soak -parallel 4 -timeout 30m -run Epoch ./internal/itest/processes/networks
 
 interop: deps build
 	./scripts/itest.sh ./internal/itest/interop/... -parallel 2 -timeout 30m

@@ -2,6 +2,7 @@ package networks
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -21,8 +22,14 @@ type row struct {
 	settings func(id int) string
 	// later is the voter that starts only when the others have a leader; 0 for none.
 	later int
+	// first is the voter that has to lead when play begins; 0 for any.
+	first int
 	// brokers are nodes beside the voters. They do not run when play begins.
 	brokers int
+	// release is the metadata.version of the quorum; "" for ours.
+	release string
+	// dynamic has the log say who votes, and a fourth controller that does not vote.
+	dynamic bool
 	play    func(t *testing.T, c cluster, led view)
 }
 
@@ -34,9 +41,9 @@ func rows() []row {
 		}},
 		{name: "the majority is lost", most: 1, play: majorityLost},
 		{name: "all restart one by one and the leader last", least: 1, most: 1, play: rollingRestart},
-		{name: "a follower is cut off", play: func(t *testing.T, c cluster, led view) {
-			c.follower(led).away(t)
-		}},
+		{name: "a follower is cut off", play: followerAway},
+		{name: "a follower is cut off at metadata.version 3.9-IV0", release: "3.9-IV0", play: followerAway},
+		{name: "a follower is cut off at metadata.version 4.4-IV2", release: "4.4-IV2", dynamic: true, play: followerAway},
 		{name: "a follower is cut off from the leader only", play: func(t *testing.T, c cluster, led view) {
 			l, f := c.node(led.leader), c.follower(led)
 			deaf(t, l, f)
@@ -65,6 +72,7 @@ func rows() []row {
 			oneWay(t, others[0], others[1])
 		}},
 		{name: "a follower has a fetch timeout of 300 ms", settings: short(1), later: 1, play: quiet},
+		{name: "the leader has a fetch timeout of 300 ms", settings: alone(1), first: 1, play: quiet},
 		{name: "the leader and a follower have a fetch timeout of 300 ms", settings: short(1, 2), later: 3, play: quiet},
 		{name: "all have a fetch timeout of 300 ms", settings: short(1, 2, 3), play: quiet},
 		{name: "the leader stands still for less than its fetch timeout", play: func(t *testing.T, c cluster, led view) {
@@ -73,6 +81,25 @@ func rows() []row {
 			rest(1200 * time.Millisecond)
 			l.Continue()
 			rest(4 * time.Second)
+		}},
+		{name: "every fifth packet is lost", play: func(t *testing.T, c cluster, led view) {
+			for _, n := range c {
+				n.iptables(t, "--append", "INPUT", "--source", "10.99.0.0/24", "--match", "statistic",
+					"--mode", "nth", "--every", "5", "--packet", "0", "--jump", "DROP")
+			}
+			rest(faultFor)
+			hear(t, c...)
+		}},
+		{name: "a controller becomes a voter", dynamic: true, play: func(t *testing.T, c cluster, led view) {
+			c.add(t, led, c[3])
+		}},
+		{name: "a voter is removed and runs on", dynamic: true, play: func(t *testing.T, c cluster, led view) {
+			c.remove(t, led, c.follower(led))
+			rest(faultFor)
+		}},
+		{name: "the leader removes itself and runs on", least: 1, most: 1, dynamic: true, play: func(t *testing.T, c cluster, led view) {
+			c.remove(t, led, c.node(led.leader))
+			rest(faultFor)
 		}},
 		{name: "a broker comes", brokers: 1, play: func(t *testing.T, c cluster, led view) {
 			c[3].again(t)
@@ -108,8 +135,12 @@ func TestEventsCostTheirEpochs(t *testing.T) {
 }
 
 func (r row) run(t *testing.T) {
-	c := format(t, 3, r.brokers, "controller", r.settings)
-	for _, n := range c[:3] {
+	l := layout{voters: 3, roles: "controller", settings: r.settings, brokers: r.brokers, release: r.release, dynamic: r.dynamic}
+	if r.dynamic {
+		l.spares = 1
+	}
+	c := format(t, l)
+	for _, n := range c[:3+l.spares] {
 		if n.id != r.later {
 			n.again(t)
 		}
@@ -119,11 +150,16 @@ func (r row) run(t *testing.T) {
 		c.node(r.later).again(t)
 	}
 	led := c.settled(t)
+	if r.first != 0 && led.leader != r.first {
+		t.Fatalf("node %d leads, not %d", led.leader, r.first)
+	}
 	r.play(t, c, led)
 	c.settled(t)
 	rest(2 * time.Second) // in which what comes too late would come
 	after := c.settled(t)
-	if cost := after.epoch - led.epoch; cost < r.least || cost > r.most {
+	cost := after.epoch - led.epoch
+	t.Logf("ledger: real processes in networks of their own: %s | epochs: %d", r.name, cost)
+	if cost < r.least || cost > r.most {
 		t.Errorf("it cost %d epochs, not %d to %d: before %+v, after %+v", cost, r.least, r.most, led, after)
 	}
 }
@@ -143,6 +179,46 @@ func short(which ...int) func(id int) string {
 		}
 		return ""
 	}
+}
+
+// alone are the settings of a voter with a fetch timeout that is much too short, which
+// leads, because the others take their time to stand.
+func alone(which int) func(id int) string {
+	return func(id int) string {
+		if id == which {
+			return short(which)(id)
+		}
+		return "controller.quorum.election.timeout.ms=20000"
+	}
+}
+
+func followerAway(t *testing.T, c cluster, led view) { c.follower(led).away(t) }
+
+// add makes a voter of a controller that runs, once it has caught up.
+func (c cluster) add(t *testing.T, led view, n *node) {
+	t.Helper()
+	itest.Eventually(t, func() error {
+		return c.node(led.leader).change(t, "add-controller", "--config", n.file)
+	})
+}
+
+// remove takes a voter out of the set, by asking the leader.
+func (c cluster) remove(t *testing.T, led view, n *node) {
+	t.Helper()
+	err := c.node(led.leader).change(t, "remove-controller", "--controller-id", strconv.Itoa(n.id), "--controller-directory-id", directory(n.id))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change asks a leader to change the voters, from its own host.
+func (n *node) change(t *testing.T, args ...string) error {
+	args = append([]string{"metadata-quorum"}, append(args, "--bootstrap-controller", n.host.IP+":9093")...)
+	out, err := itest.Run("", n.host.Command(itest.Bin(t), args...))
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", args[1], err, out)
+	}
+	return err
 }
 
 // without are the voters but one.

@@ -67,6 +67,7 @@ type cluster []*node
 type node struct {
 	*itest.Proc
 	id   int
+	role string // process.roles
 	host *itest.Host
 	data string
 	file string
@@ -76,55 +77,96 @@ type node struct {
 // start formats and starts combined nodes that are the static voters of one quorum.
 func start(t *testing.T, n int) cluster {
 	t.Helper()
-	c := format(t, n, 0, "broker,controller", nil)
+	c := format(t, layout{voters: n, roles: "broker,controller"})
 	c.boot(t)
 	return c
 }
 
-// format makes nodes that do not run yet: the voters of one quorum, which have these
-// roles, and after them brokers. settings gives further lines of a voter's properties
-// by its id, and may be nil.
-func format(t *testing.T, n, brokers int, roles string, settings func(id int) string) cluster {
+// layout is what nodes are before they run for the first time.
+type layout struct {
+	voters int
+	roles  string // of the voters
+	// settings gives further lines of a voter's properties by its id; nil for none.
+	settings func(id int) string
+	// spares are controllers beside the voters, and dynamic has the log say who votes
+	// (KIP-853) instead of the properties.
+	spares  int
+	dynamic bool
+	brokers int
+	// release is the metadata.version at which the nodes are formatted; "" for ours.
+	release string
+}
+
+// directory is the directory id with which a voter of a dynamic quorum is formatted.
+func directory(id int) string { return fmt.Sprintf("4L6g3nShT-eMCtK--X86%dw", id) }
+
+// format makes nodes that do not run yet: the voters of one quorum, then spares, then
+// brokers.
+func format(t *testing.T, l layout) cluster {
 	t.Helper()
 	network := itest.NewNetwork(t)
 	var c cluster
-	var voters []string
-	for i := range n + brokers {
+	var voters, initial, bootstrap []string
+	for i := range l.voters + l.spares + l.brokers {
 		h := network.Join(t)
-		nd := &node{id: i + 1, host: h, data: filepath.Join(t.TempDir(), "data")}
+		nd := &node{id: i + 1, host: h, data: filepath.Join(t.TempDir(), "data"), role: "controller"}
 		nd.http.Transport = &http.Transport{DialContext: h.Dial}
 		t.Cleanup(nd.http.CloseIdleConnections)
 		c = append(c, nd)
-		if i < n {
-			voters = append(voters, fmt.Sprintf("%d@%s:9093", nd.id, h.IP))
+		switch at := h.IP + ":9093"; {
+		case i < l.voters:
+			nd.role = l.roles
+			voters = append(voters, fmt.Sprintf("%d@%s", nd.id, at))
+			initial = append(initial, fmt.Sprintf("%d@%s:%s", nd.id, at, directory(nd.id)))
+			bootstrap = append(bootstrap, at)
+		case i >= l.voters+l.spares:
+			nd.role = "broker"
 		}
 	}
 	for i, nd := range c {
-		its, more := roles, ""
-		if i >= n {
-			its = "broker"
-		} else if settings != nil {
-			more = settings(nd.id)
+		quorum, how := "controller.quorum.voters="+strings.Join(voters, ","), []string(nil)
+		if l.dynamic {
+			quorum = "controller.quorum.bootstrap.servers=" + strings.Join(bootstrap, ",")
+			how = []string{"--initial-controllers", strings.Join(initial, ",")}
+			if i >= l.voters {
+				how = []string{"--no-initial-controllers"}
+			}
 		}
-		var listeners []string
-		if strings.Contains(its, "broker") {
-			listeners = append(listeners, fmt.Sprintf("PLAINTEXT://%s:9092", nd.host.IP))
+		if l.release != "" {
+			how = append(how, "--release-version", l.release)
 		}
-		if strings.Contains(its, "controller") {
-			listeners = append(listeners, fmt.Sprintf("CONTROLLER://%s:9093", nd.host.IP))
-		}
-		nd.file = itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=%s
+		nd.format(t, quorum, how, l.settingsOf(i))
+	}
+	return c
+}
+
+func (l layout) settingsOf(i int) string {
+	if l.settings == nil || i >= l.voters {
+		return ""
+	}
+	return l.settings(i + 1)
+}
+
+// format writes the properties of a node and makes its directory.
+func (n *node) format(t *testing.T, quorum string, how []string, more string) {
+	t.Helper()
+	var listeners []string
+	if strings.Contains(n.role, "broker") {
+		listeners = append(listeners, fmt.Sprintf("PLAINTEXT://%s:9092", n.host.IP))
+	}
+	if strings.Contains(n.role, "controller") {
+		listeners = append(listeners, fmt.Sprintf("CONTROLLER://%s:9093", n.host.IP))
+	}
+	n.file = itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=%s
 node.id=%d
-controller.quorum.voters=%s
+%s
 controller.listener.names=CONTROLLER
 listeners=%s
 log.dirs=%s
 ottla.metrics.listener=127.0.0.1:9464
 %s
-`, its, nd.id, strings.Join(voters, ","), strings.Join(listeners, ","), nd.data, more))
-		itest.Ottla(t, "", "storage", "format", "-c", nd.file, "-t", clusterID)
-	}
-	return c
+`, n.role, n.id, quorum, strings.Join(listeners, ","), n.data, more))
+	itest.Ottla(t, "", append([]string{"storage", "format", "-c", n.file, "-t", clusterID}, how...)...)
 }
 
 // boot starts all nodes and waits until they serve.
