@@ -20,7 +20,7 @@ func (l *loop) request(m raft.Message) {
 		r.Renew(addr)
 	}
 	n.cfg.Sender.Send(m.To, addr, n.wire.ask(m.Body), func(resp kmsg.Response, err error) {
-		_ = n.put(n.wire.outcome(m.Call, resp, err))
+		_ = n.put(n.wire.outcome(m, addr, resp, err))
 		n.suspect(m, addr, err)
 	})
 }
@@ -50,20 +50,34 @@ func (w translator) ask(body raft.Body) kmsg.Request {
 	panic(fmt.Sprintf("request %T is not one of the quorum", body))
 }
 
-// outcome reads what came back.
-func (w translator) outcome(call raft.Call, resp kmsg.Response, err error) item {
+// outcome reads what came back to a request that went to an address.
+func (w translator) outcome(m raft.Message, addr string, resp kmsg.Response, err error) item {
 	switch {
 	case errors.Is(err, ErrUnsupportedVersion):
-		return event{raft.Unanswered{Call: call, Code: kerr.UnsupportedVersion}}
+		return event{raft.Unanswered{Call: m.Call, Code: kerr.UnsupportedVersion}}
 	case err != nil:
-		return event{raft.Unanswered{Call: call, Code: kerr.BrokerNotAvailable}}
+		return event{raft.Unanswered{Call: m.Call, Code: kerr.BrokerNotAvailable}}
 	}
 	body, raw, code := w.readAnswer(resp)
 	if code != kerr.None {
-		w.log.Warn("peer refused a request of the quorum", "api", kmsg.NameForKey(resp.Key()), "error", code)
-		return event{raft.Unanswered{Call: call, Code: code}}
+		w.refused(m, addr, resp.Key(), code)
+		return event{raft.Unanswered{Call: m.Call, Code: code}}
 	}
-	return answered{raft.Answered{Call: call, Body: body}, raw}
+	return answered{raft.Answered{Call: m.Call, Body: body}, raw}
+}
+
+// refused tells that a peer would not look at a request.
+func (w translator) refused(m raft.Message, addr string, api int16, code kerr.Code) {
+	type from struct {
+		addr string
+		api  int16
+		code kerr.Code
+	}
+	args := []any{"peer", m.To, "addr", addr, "api", kmsg.NameForKey(api), "error", code}
+	if code == kerr.InconsistentClusterId {
+		args = append(args, "cluster", w.clusterID) // the answer does not name the peer's; a request of the peer will
+	}
+	w.log.warn(from{addr, api, code}, "peer refused a request of the quorum", args...)
 }
 
 // readAnswer translates a response; code is the error at its top, or that it

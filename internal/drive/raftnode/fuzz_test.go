@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"log/slog"
 	"os"
 	"testing"
 
@@ -30,7 +29,7 @@ func quorumVersion(keys []int16, pick uint8, version int16) (key, at int16) {
 	return key, lowest + version&0x7f%(highest-lowest+1)
 }
 
-var fuzzTranslator = translator{clusterID: "c", listener: "CONTROLLER", log: slog.New(slog.DiscardHandler)}
+var fuzzTranslator = translator{clusterID: "c", listener: "CONTROLLER"}
 
 // quorumRequests are one request of each API, as we write it.
 func quorumRequests() []kmsg.Request {

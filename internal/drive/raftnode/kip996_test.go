@@ -2,7 +2,6 @@ package raftnode
 
 import (
 	"encoding/hex"
-	"log/slog"
 	"strings"
 	"testing"
 
@@ -15,7 +14,7 @@ import (
 // shipped it: a bool at the end of the partition, from version 2 on. The other
 // statements are tested in package raft.
 func TestKIP996_P6(t *testing.T) {
-	w := translator{clusterID: "AAAAAAAAAAAAAAAAAAAAAg", listener: "CONTROLLER", log: slog.New(slog.DiscardHandler)}
+	w := translator{clusterID: "AAAAAAAAAAAAAAAAAAAAAg", listener: "CONTROLLER"}
 	ask := raft.VoteRequest{
 		Voter:     kafka.ReplicaKey{Node: 13, Dir: kafka.DirID{15: 0x15}},
 		Candidate: kafka.ReplicaKey{Node: 14, Dir: kafka.DirID{15: 0x0b}},

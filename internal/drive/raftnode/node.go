@@ -71,7 +71,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 		return nil, err
 	}
 	n := &Node{
-		cfg: cfg, clock: clock{time.Now()}, folder: folder{cfg.FS, cfg.Dir}, wire: translator{cfg.ClusterID, cfg.Listener, cfg.Log},
+		cfg: cfg, clock: clock{time.Now()}, folder: folder{cfg.FS, cfg.Dir}, wire: translator{cfg.ClusterID, cfg.Listener, &complaints{log: cfg.Log}},
 		log: dir.log, inbox: make(chan item, inboxSize), stopAsk: make(chan struct{}), handed: make(chan struct{}), done: make(chan struct{}),
 	}
 	n.life, n.die = context.WithCancel(context.Background())

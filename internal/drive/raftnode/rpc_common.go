@@ -1,7 +1,6 @@
 package raftnode
 
 import (
-	"log/slog"
 	"strings"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -13,12 +12,23 @@ import (
 type translator struct {
 	clusterID string
 	listener  string // ours, on which peers are asked and which their answers mean
-	log       *slog.Logger
+	log       *complaints
 }
+
+// maxClusterID bounds how much of a foreign cluster id is shown and remembered,
+// in bytes. Ids that Kafka makes have 22.
+const maxClusterID = 64
 
 // sameCluster tells whether a request is meant for our cluster; one that names
 // none is.
-func (w translator) sameCluster(id *string) bool { return id == nil || *id == w.clusterID }
+func (w translator) sameCluster(id *string) bool {
+	if id == nil || *id == w.clusterID {
+		return true
+	}
+	theirs := strings.Clone((*id)[:min(len(*id), maxClusterID)])
+	w.log.warn(theirs, "a request of the quorum is for another cluster, and is refused", "for", theirs, "cluster", w.clusterID)
+	return false
+}
 
 func isMetadata(topic string, partition int32) bool {
 	return topic == kafka.MetadataTopic && partition == 0

@@ -123,7 +123,7 @@ func (w translator) readFetch(r *kmsg.FetchResponse) (raft.Body, []byte, kerr.Co
 	}
 	span, whole, err := spanOf(p.RecordBatches)
 	if err != nil {
-		w.log.Warn("leader sent damaged records", "leader", a.Hint.Leader, "epoch", a.Hint.Epoch, "err", err)
+		w.log.warn(a.Hint.Leader, "leader sent damaged records", "leader", a.Hint.Leader, "epoch", a.Hint.Epoch, "err", err)
 	}
 	a.Span = span
 	return a, whole, kerr.None
