@@ -84,17 +84,23 @@ func (q *quorumOfOne) Resign(epoch kafka.Epoch) {
 	q.resigned = append(q.resigned, epoch)
 }
 
-// commit applies what is pending and tells the controller.
+// commit applies what is pending and tells the controller, which may have kept
+// back more until then.
 func (q *quorumOfOne) commit() {
 	q.t.Helper()
-	q.mu.Lock()
-	for _, b := range q.pending {
-		q.replay(b)
+	for more := true; more; {
+		q.mu.Lock()
+		for _, b := range q.pending {
+			q.replay(b)
+		}
+		q.pending = nil
+		end := q.end
+		q.mu.Unlock()
+		q.node.Applied(end)
+		q.mu.Lock()
+		more = len(q.pending) > 0
+		q.mu.Unlock()
 	}
-	q.pending = nil
-	end := q.end
-	q.mu.Unlock()
-	q.node.Applied(end)
 }
 
 // replay applies a batch. What the controller has worked out for it must be the

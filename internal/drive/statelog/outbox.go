@@ -15,6 +15,11 @@ const (
 	// it is reached a request is refused with REQUEST_TIMED_OUT; one that is larger
 	// by itself is taken when nothing else is there.
 	maxOutbox = 16 << 20
+	// maxAhead is how many batches may wait for their commit before small ones
+	// gather behind them. One is on its way to the followers while the other is
+	// synced; a third would wait for the same disks, only as a batch of its own,
+	// which costs every node a write and a sync.
+	maxAhead = 2
 )
 
 // outbox holds what was decided and is not in the log yet.
@@ -44,6 +49,13 @@ type batch[S any] struct {
 
 // idle tells whether there is something to hand over and nobody does.
 func (o *outbox[S]) idle() bool { return !o.busy && !o.gathering && len(o.batches) > 0 }
+
+// ready tells whether the first batch is to go to the log now: one that may still
+// grow stays behind maxAhead others, whose commit lets it go (see Applied).
+func (r *Runner[S, R]) ready() bool {
+	full := len(r.outbox.batches) > 1
+	return r.outbox.idle() && (full || len(r.taken) < maxAhead)
+}
 
 // add takes batches that belong to one change. The first joins the last that is
 // there, if both are small.
@@ -185,7 +197,7 @@ func (r *Runner[S, R]) gather() []answer {
 		return nil
 	}
 	r.outbox.gathering = false
-	if !r.outbox.idle() {
+	if !r.ready() {
 		return nil // settle was quicker
 	}
 	return r.flush()
@@ -217,14 +229,14 @@ func (r *Runner[S, R]) settle(then func()) (all []answer) {
 // flushLater sees to it that what is left in the outbox gets to the log. mu is
 // held.
 func (r *Runner[S, R]) flushLater() {
-	if r.outbox.idle() {
+	if r.ready() {
 		r.work.Go(r.flushRest)
 	}
 }
 
 func (r *Runner[S, R]) flushRest() {
 	r.mu.Lock()
-	for r.outbox.idle() {
+	for r.ready() {
 		if all := r.gather(); len(all) > 0 {
 			r.mu.Unlock()
 			tell(all)

@@ -115,6 +115,49 @@ func TestPostDoesNotWaitForTheLog(t *testing.T) {
 	})
 }
 
+// "One that may still grow stays behind maxAhead others, whose commit lets it go."
+func TestWhatIsDecidedBehindTwoUncommittedBatchesGathers(t *testing.T) {
+	tellStory(t, func(s story) {
+		for n, name := range []string{"a", "b"} {
+			s.ask(name, add(1+n))
+			s.answer(nil)
+		}
+		for n, name := range []string{"c", "d", "e"} {
+			s.ask(name, add(3+n))
+		}
+		if got := fmt.Sprint(s.log.batches); got != "[[1] [2]]" || len(s.log.asked) != 2 {
+			t.Fatalf("batches %s, and %d were handed over", got, len(s.log.asked))
+		}
+		go s.Applied(1)
+		synctest.Wait()
+		s.answer(nil)
+		if got := fmt.Sprint(s.log.batches); got != "[[1] [2] [3 4 5]]" {
+			t.Errorf("batches %s", got)
+		}
+		s.outcomes(t, "map[a:<nil>]")
+		s.Applied(5)
+		s.outcomes(t, "map[a:<nil> b:<nil> c:<nil> d:<nil> e:<nil>]")
+	})
+}
+
+// "Up to 256 KiB": what cannot grow any more does not wait for commits.
+func TestAFullBatchWaitsForNoCommit(t *testing.T) {
+	tellStory(t, func(s story) {
+		for n, name := range []string{"a", "b"} {
+			s.ask(name, add(1+n))
+			s.answer(nil)
+		}
+		s.ask("c", add(3))
+		s.ask("many", func(int, kafka.Offset) (Change[int], error) {
+			return Change[int]{Records: make([]int, MaxBatch)}, nil
+		})
+		s.answer(nil)
+		if got := len(s.log.batches); got != 3 || len(s.log.batches[2]) != 1 {
+			t.Errorf("%d batches, want the third with what was before the large change", got)
+		}
+	})
+}
+
 // A batch that the log refuses takes with it what was decided on top; what the log
 // has is not touched.
 func TestARefusedBatchTakesWhatWasDecidedOnIt(t *testing.T) {

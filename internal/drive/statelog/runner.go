@@ -8,8 +8,9 @@
 // waiting; each reply waits until its records are committed and applied.
 // Losing leadership drops the speculative state, which is one assignment.
 //
-// What is decided while the log takes a batch goes into the next one: a storm of
-// small decisions costs few appends, and a lone one waits for nobody.
+// What is decided while the log takes a batch, or while two have not been
+// committed, goes into the next one: a storm of small decisions costs few appends,
+// and a lone one waits for nobody.
 package statelog
 
 import (
@@ -211,7 +212,7 @@ func (r *Runner[S, R]) do(decide Decide[S, R], done func(error), later bool) {
 	case err != nil:
 	case then != nil:
 		all = r.settle(then)
-	case r.outbox.idle() && !(later && len(r.parked) > 1):
+	case r.ready() && !(later && len(r.parked) > 1):
 		all = r.gather()
 	}
 	r.flushLater()
@@ -303,13 +304,16 @@ func (r *Runner[S, R]) encode(records []R) (b batch[S], err error) {
 	return b, nil
 }
 
-// Applied says that everything below end is committed and applied, and answers
-// what waited for that.
+// Applied says that everything below end is committed and applied. What gathered
+// behind that goes to the log, then whoever waited for it is answered.
 func (r *Runner[S, R]) Applied(end kafka.Offset) {
 	r.mu.Lock()
 	r.applied = max(r.applied, end)
 	r.forget(end)
 	all := r.due()
+	for r.ready() {
+		all = append(all, r.flush()...)
+	}
 	r.mu.Unlock()
 	tell(all)
 }
