@@ -19,31 +19,39 @@ import (
 const oldVersion = "3.9.2"
 
 // Old voters, which are real ones, and ours: never two leaders in an epoch, and a
-// leader again after each is killed, whether old ones are the minority or the majority,
-// and whether the first leader is old or ours (KIP-996, P10).
+// leader again after each is killed, in the four cases of the design: the old ones are
+// the minority or the majority, and the leader is old or ours (KIP-996, P10).
 func TestOldAndNewVotersElectOneLeaderAnEpoch(t *testing.T) {
 	for _, m := range []struct {
-		name string
-		old  []int // of voters 1, 2 and 3; they or the others begin, whoever are more
-	}{{"old ones are the minority", []int{3}}, {"old ones are the majority", []int{2, 3}}} {
+		name   string
+		old    []int // of voters 1, 2 and 3
+		leader int
+	}{
+		{"the leader is new and old ones are the minority", []int{3}, 1},
+		{"the leader is old and old ones are the minority", []int{3}, 3},
+		{"the leader is new and old ones are the majority", []int{2, 3}, 1},
+		{"the leader is old and old ones are the majority", []int{2, 3}, 3},
+	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			q := newMixed(t, m.old)
+			q := newMixed(t, m.old, m.leader)
+			first := q.voters[m.leader-1]
+			first.run(t)
+			itest.AwaitPort(t, first.addr)
 			for _, v := range q.voters {
-				if v.old == (len(m.old) > 1) {
+				if v != first {
 					v.run(t)
 				}
 			}
 			led := q.awaitLeader(nil)
-			if led.old != (len(m.old) > 1) {
-				t.Errorf("voter %d leads, which does not run yet", led.id)
+			if led.id != m.leader {
+				t.Fatalf("voter %d leads, not %d", led.id, m.leader)
 			}
 			for _, v := range q.voters {
-				if v.Proc == nil {
-					v.run(t)
-				}
+				q.awaitFollower(v)
 			}
-			for range 3 {
+			for range 2 {
+				led = q.awaitLeader(nil) // an old voter that is back may have stood for election
 				before := q.highest()
 				began := time.Now()
 				led.Kill()
@@ -52,7 +60,6 @@ func TestOldAndNewVotersElectOneLeaderAnEpoch(t *testing.T) {
 					time.Since(began).Round(10*time.Millisecond), next.id, next.old, q.highest()-before)
 				led.run(t)
 				q.awaitFollower(led)
-				led = next
 			}
 			q.oneLeaderAnEpoch()
 		})
@@ -74,6 +81,7 @@ type mixedVoter struct {
 	id         int
 	old        bool
 	file, data string
+	addr       string
 }
 
 // election is what a voter has written down.
@@ -82,7 +90,8 @@ type election struct {
 	Epoch  int `json:"leaderEpoch"`
 }
 
-func newMixed(t *testing.T, old []int) *mixed {
+// newMixed formats a quorum. Who is to lead first has the shortest election timer.
+func newMixed(t *testing.T, old []int, leader int) *mixed {
 	t.Helper()
 	q := &mixed{t: t, leaders: map[int]int{}}
 	ports := itest.FreePorts(t, 3)
@@ -91,17 +100,22 @@ func newMixed(t *testing.T, old []int) *mixed {
 		set = append(set, fmt.Sprintf("%d@127.0.0.1:%d", id, ports+id-1))
 	}
 	for id := 1; id <= 3; id++ {
-		v := &mixedVoter{id: id, data: filepath.Join(t.TempDir(), "data")}
+		v := &mixedVoter{id: id, addr: fmt.Sprintf("127.0.0.1:%d", ports+id-1), data: filepath.Join(t.TempDir(), "data")}
 		for _, o := range old {
 			v.old = v.old || o == id
+		}
+		timer := 8000
+		if id == leader {
+			timer = 1000
 		}
 		v.file = itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=controller
 node.id=%d
 controller.quorum.voters=%s
 controller.listener.names=CONTROLLER
-listeners=CONTROLLER://127.0.0.1:%d
+listeners=CONTROLLER://%s
 log.dirs=%s
-`, id, strings.Join(set, ","), ports+id-1, v.data))
+controller.quorum.election.timeout.ms=%d
+`, id, strings.Join(set, ","), v.addr, v.data, timer))
 		itest.Ottla(t, "", "storage", "format", "-c", v.file, "-t", clusterID, "--release-version", "3.9")
 		q.voters = append(q.voters, v)
 	}
