@@ -2,7 +2,6 @@ package networks
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -30,12 +29,14 @@ type row struct {
 	release string
 	// dynamic has the log say who votes, and a fourth controller that does not vote.
 	dynamic bool
-	play    func(t *testing.T, c cluster, led view)
+	// second is a listener of all controllers beside their first; "" for none.
+	second string
+	play   func(t *testing.T, c cluster, led view)
 }
 
 // rows are what continuous integration plays, long rows first.
 func rows() []row {
-	return []row{
+	return append(changes(), []row{
 		{name: "a follower stands still for 1.5 s every 5 s", play: func(t *testing.T, c cluster, led view) {
 			pauses(c.follower(led), 3)
 		}},
@@ -90,17 +91,6 @@ func rows() []row {
 			rest(faultFor)
 			hear(t, c...)
 		}},
-		{name: "a controller becomes a voter", dynamic: true, play: func(t *testing.T, c cluster, led view) {
-			c.add(t, led, c[3])
-		}},
-		{name: "a voter is removed and runs on", dynamic: true, play: func(t *testing.T, c cluster, led view) {
-			c.remove(t, led, c.follower(led))
-			rest(faultFor)
-		}},
-		{name: "the leader removes itself and runs on", least: 1, most: 1, dynamic: true, play: func(t *testing.T, c cluster, led view) {
-			c.remove(t, led, c.node(led.leader))
-			rest(faultFor)
-		}},
 		{name: "a broker comes", brokers: 1, play: func(t *testing.T, c cluster, led view) {
 			c[3].again(t)
 			c[3].Says(t, "Kafka Server started")
@@ -121,7 +111,7 @@ func rows() []row {
 				n.again(t)
 			}
 		}},
-	}
+	}...)
 }
 
 // What an event costs in epochs, with real processes in networks of their own.
@@ -135,7 +125,7 @@ func TestEventsCostTheirEpochs(t *testing.T) {
 }
 
 func (r row) run(t *testing.T) {
-	l := layout{voters: 3, roles: "controller", settings: r.settings, brokers: r.brokers, release: r.release, dynamic: r.dynamic}
+	l := layout{voters: 3, roles: "controller", settings: r.settings, brokers: r.brokers, release: r.release, dynamic: r.dynamic, second: r.second}
 	if r.dynamic {
 		l.spares = 1
 	}
@@ -193,33 +183,6 @@ func alone(which int) func(id int) string {
 }
 
 func followerAway(t *testing.T, c cluster, led view) { c.follower(led).away(t) }
-
-// add makes a voter of a controller that runs, once it has caught up.
-func (c cluster) add(t *testing.T, led view, n *node) {
-	t.Helper()
-	itest.Eventually(t, func() error {
-		return c.node(led.leader).change(t, "add-controller", "--config", n.file)
-	})
-}
-
-// remove takes a voter out of the set, by asking the leader.
-func (c cluster) remove(t *testing.T, led view, n *node) {
-	t.Helper()
-	err := c.node(led.leader).change(t, "remove-controller", "--controller-id", strconv.Itoa(n.id), "--controller-directory-id", directory(n.id))
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// change asks a leader to change the voters, from its own host.
-func (n *node) change(t *testing.T, args ...string) error {
-	args = append([]string{"metadata-quorum"}, append(args, "--bootstrap-controller", n.host.IP+":9093")...)
-	out, err := itest.Run("", n.host.Command(itest.Bin(t), args...))
-	if err != nil {
-		err = fmt.Errorf("%s: %w: %s", args[1], err, out)
-	}
-	return err
-}
 
 // without are the voters but one.
 func (c cluster) without(id int) (rest []*node) {

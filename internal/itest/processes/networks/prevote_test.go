@@ -68,10 +68,14 @@ type node struct {
 	*itest.Proc
 	id   int
 	role string // process.roles
-	host *itest.Host
-	data string
-	file string
-	http http.Client
+	port int    // of listener CONTROLLER
+	// quorum, second and more are what else its properties say: of the quorum, the name
+	// of another listener, and further lines.
+	quorum, second, more string
+	host                 *itest.Host
+	data                 string
+	file                 string
+	http                 http.Client
 }
 
 // start formats and starts combined nodes that are the static voters of one quorum.
@@ -86,7 +90,7 @@ func start(t *testing.T, n int) cluster {
 type layout struct {
 	voters int
 	roles  string // of the voters
-	// settings gives further lines of a voter's properties by its id; nil for none.
+	// settings gives further lines of a controller's properties by its id; nil for none.
 	settings func(id int) string
 	// spares are controllers beside the voters, and dynamic has the log say who votes
 	// (KIP-853) instead of the properties.
@@ -95,6 +99,8 @@ type layout struct {
 	brokers int
 	// release is the metadata.version at which the nodes are formatted; "" for ours.
 	release string
+	// second is the name of a listener that controllers have beside CONTROLLER; "" for none.
+	second string
 }
 
 // directory is the directory id with which a voter of a dynamic quorum is formatted.
@@ -109,7 +115,7 @@ func format(t *testing.T, l layout) cluster {
 	var voters, initial, bootstrap []string
 	for i := range l.voters + l.spares + l.brokers {
 		h := network.Join(t)
-		nd := &node{id: i + 1, host: h, data: filepath.Join(t.TempDir(), "data"), role: "controller"}
+		nd := &node{id: i + 1, host: h, data: filepath.Join(t.TempDir(), "data"), role: "controller", port: 9093}
 		nd.http.Transport = &http.Transport{DialContext: h.Dial}
 		t.Cleanup(nd.http.CloseIdleConnections)
 		c = append(c, nd)
@@ -135,38 +141,50 @@ func format(t *testing.T, l layout) cluster {
 		if l.release != "" {
 			how = append(how, "--release-version", l.release)
 		}
-		nd.format(t, quorum, how, l.settingsOf(i))
+		nd.quorum, nd.second, nd.more = quorum, l.second, l.settingsOf(i)
+		nd.format(t, how...)
 	}
 	return c
 }
 
 func (l layout) settingsOf(i int) string {
-	if l.settings == nil || i >= l.voters {
+	if l.settings == nil || i >= l.voters+l.spares {
 		return ""
 	}
 	return l.settings(i + 1)
 }
 
 // format writes the properties of a node and makes its directory.
-func (n *node) format(t *testing.T, quorum string, how []string, more string) {
+func (n *node) format(t *testing.T, how ...string) {
 	t.Helper()
+	n.configure(t)
+	itest.Ottla(t, "", append([]string{"storage", "format", "-c", n.file, "-t", clusterID}, how...)...)
+}
+
+// configure writes the properties of a node.
+func (n *node) configure(t *testing.T) {
+	t.Helper()
+	names := "CONTROLLER"
 	var listeners []string
 	if strings.Contains(n.role, "broker") {
 		listeners = append(listeners, fmt.Sprintf("PLAINTEXT://%s:9092", n.host.IP))
 	}
 	if strings.Contains(n.role, "controller") {
-		listeners = append(listeners, fmt.Sprintf("CONTROLLER://%s:9093", n.host.IP))
+		listeners = append(listeners, fmt.Sprintf("CONTROLLER://%s:%d", n.host.IP, n.port))
+	}
+	if n.second != "" {
+		names += "," + n.second
+		listeners = append(listeners, fmt.Sprintf("%s://%s:9094", n.second, n.host.IP))
 	}
 	n.file = itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=%s
 node.id=%d
 %s
-controller.listener.names=CONTROLLER
+controller.listener.names=%s
 listeners=%s
 log.dirs=%s
 ottla.metrics.listener=127.0.0.1:9464
 %s
-`, n.role, n.id, quorum, strings.Join(listeners, ","), n.data, more))
-	itest.Ottla(t, "", append([]string{"storage", "format", "-c", n.file, "-t", clusterID}, how...)...)
+`, n.role, n.id, n.quorum, names, strings.Join(listeners, ","), n.data, n.more))
 }
 
 // boot starts all nodes and waits until they serve.
