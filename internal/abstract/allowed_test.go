@@ -217,3 +217,40 @@ func TestTimers(t *testing.T) {
 		t.Errorf("a follower becomes %v", roles)
 	}
 }
+
+// An observer takes no epoch without a leader from an answer, a voter does: nobody
+// needs the observer's vote.
+func TestObserversStayBehind(t *testing.T) {
+	f := func(self kafka.NodeID, want kafka.Epoch) {
+		t.Helper()
+		s := three().follow(3, 3, 1)
+		s.self, s.questions = key(self), []question{{7, 3, FetchRequest}}
+		p := first(t, s, Event{Kind: FetchAnswer, Call: 7, Message: Message{
+			Kind: FetchAnswer, Code: kerr.FencedLeaderEpoch, Epoch: 5, Leader: kafka.NoNode,
+		}})
+		if p.Epoch != want {
+			t.Errorf("node %d goes to epoch %d, want %d", self, p.Epoch, want)
+		}
+	}
+	f(1, 5)
+	f(9, 3)
+}
+
+// A fetch that is parked in the step in which a leader gives up is answered with
+// all that is parked; nothing else may be answered so.
+func TestParkedFetchOfALeaderThatGivesUp(t *testing.T) {
+	leader := candidateOf3().lead()[0]
+	f := func(end kafka.Offset, role Role, taken bool) {
+		t.Helper()
+		fetch := Message{Kind: FetchRequest, From: key(9), Epoch: 3, LastEpoch: 2, Offset: end, Wait: 1}
+		at := slices.IndexFunc(Allowed(leader, Event{Kind: FetchRequest, Message: fetch}), func(p Post) bool { return p.Role == role })
+		p := Allowed(leader, Event{Kind: FetchRequest, Message: fetch})[at]
+		err := p.answer(FetchRequest, &Message{Code: kerr.NotLeaderOrFollower, Epoch: 3, Leader: 1, HighWatermark: kafka.NoOffset})
+		if (err == nil) != taken {
+			t.Errorf("a fetch from %d of one who is %s then: %v", end, role, err)
+		}
+	}
+	f(10, Resigned, true)
+	f(10, Leader, false)
+	f(99, Resigned, false) // it diverges, and is not parked
+}
