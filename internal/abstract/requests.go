@@ -162,11 +162,13 @@ func (s State) serve(m Message) Post {
 	a := Message{HighWatermark: s.leaderHW}
 	switch {
 	case have && (m.Offset == 0 || verdict == needsSnapshot):
-		a.Snapshot = &latest
+		id := latest // only what is told escapes
+		a.Snapshot = &id
 	case verdict == needsSnapshot:
 		a.Diverging = &EpochEnd{}
 	case verdict == diverging:
-		a.Diverging = &end
+		until := end
+		a.Diverging = &until
 	default:
 		if m.From.Node >= 0 {
 			s = s.reached(m.From, m.Offset).advance()

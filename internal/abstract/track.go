@@ -133,8 +133,13 @@ func (s State) took(st *Step) State {
 			continue
 		}
 		q := question{m.Call, m.To, m.Message.Kind}
-		s.questions = slices.DeleteFunc(slices.Clone(s.questions), func(o question) bool { return o.to == q.to })
-		s.questions = append(s.questions, q)
+		all := make([]question, 0, len(s.questions)+1)
+		for _, o := range s.questions {
+			if o.to != q.to {
+				all = append(all, o)
+			}
+		}
+		s.questions = append(all, q)
 	}
 	return s
 }

@@ -44,11 +44,11 @@ func (w *World) request(n *node, m raft.Message) {
 		w.conns = append(w.conns, c)
 	}
 	c.open = append(c.open, m.Call)
-	w.carry(c, 0, func() { w.arrive(c, m) })
+	w.carry(flight{c: c, call: m.Call, body: m.Body})
 }
 
 // arrive hands a request to whatever runs at the other end.
-func (w *World) arrive(c *conn, m raft.Message) {
+func (w *World) arrive(c *conn, call raft.Call, body raft.Body) {
 	to := c.server
 	if !to.up || c.serverLife != 0 && c.serverLife != to.life {
 		w.close(c)
@@ -56,56 +56,58 @@ func (w *World) arrive(c *conn, m raft.Message) {
 	}
 	c.serverLife = to.life
 	to.lastAsked++
-	to.asked[to.lastAsked] = inbound{c, m.Call, m.Body}
-	w.message(to, "hears", c.asker, m.Body)
-	w.remember(c.asker, to, m.Body)
-	if r, asks := m.Body.(raft.VoteRequest); asks && r.PreVote && (to.old || c.asker.old) {
-		w.unsupported(c, m.Call)
+	to.asked[to.lastAsked] = inbound{c, call, body}
+	w.message(to, "hears", c.asker, body)
+	w.remember(c.asker, to, body)
+	if r, asks := body.(raft.VoteRequest); asks && r.PreVote && (to.old || c.asker.old) {
+		w.carry(flight{c: c, way: 1, call: call, unknown: true})
 		return
 	}
-	if r, asks := m.Body.(raft.VersionsRequest); asks { // this is not for the core
+	if r, asks := body.(raft.VersionsRequest); asks { // this is not for the core
 		in := to.asked[to.lastAsked]
 		delete(to.asked, to.lastAsked)
 		w.answer(to, in, versionsOf(to, r), nil)
 		return
 	}
-	to.step(raft.Received{Call: to.lastAsked, Body: m.Body})
+	to.step(raft.Received{Call: to.lastAsked, Body: body})
 }
 
 // answer sends an answer back on the connection its request came on.
 func (w *World) answer(n *node, in inbound, body raft.Body, brings batches) {
-	c := in.conn
-	w.message(n, "->", c.asker, body)
-	w.carry(c, 1, func() {
-		if late := w.lateness(n, body); late > 0 {
-			c.last[1] = max(c.last[1], w.now.Add(late)) // what follows waits behind it
-			w.deliver(c.last[1], c.asker, func() { w.answered(c, in, n, body, brings) })
-			return
-		}
-		w.answered(c, in, n, body, brings)
-	})
+	w.message(n, "->", in.conn.asker, body)
+	w.carry(flight{c: in.conn, way: 1, call: in.call, body: body, brings: brings})
+}
+
+// comeBack hands an answer to the asker, in a scene perhaps later.
+func (w *World) comeBack(f flight) {
+	c := f.c
+	if late := w.lateness(c.server, f.body); late > 0 {
+		c.last[1] = max(c.last[1], w.now.Add(late)) // what follows waits behind it
+		w.queue.put(happening{at: c.last[1], who: c.asker, life: anyLife, run: func() { w.answered(f) }})
+		return
+	}
+	w.answered(f)
 }
 
 // answered hands an answer to the asker, if that process is still there.
-func (w *World) answered(c *conn, in inbound, n *node, body raft.Body, brings batches) {
+func (w *World) answered(f flight) {
+	c := f.c
 	if c.closed || !c.asker.up || c.asker.life != c.askerLife {
 		return
 	}
-	c.answered(in.call)
-	w.message(c.asker, "hears", n, body)
-	c.asker.stepWith(raft.Answered{Call: in.call, Body: body}, brings)
+	c.answered(f.call)
+	w.message(c.asker, "hears", c.server, f.body)
+	c.asker.stepWith(raft.Answered{Call: f.call, Body: f.body}, f.brings)
 }
 
 // unsupported tells the asker that one of the two does not know this request.
 func (w *World) unsupported(c *conn, call raft.Call) {
-	w.carry(c, 1, func() {
-		if !c.asker.up || c.asker.life != c.askerLife {
-			return
-		}
-		c.answered(call)
-		w.note("%d hears that %d does not know this version", c.asker.id, c.server.id)
-		c.asker.step(raft.Unanswered{Call: call, Code: kerr.UnsupportedVersion})
-	})
+	if !c.asker.up || c.asker.life != c.askerLife {
+		return
+	}
+	c.answered(call)
+	w.note("%d hears that %d does not know this version", c.asker.id, c.server.id)
+	c.asker.step(raft.Unanswered{Call: call, Code: kerr.UnsupportedVersion})
 }
 
 // versionsOf is what a node answers to ApiVersions.
@@ -125,13 +127,30 @@ func (c *conn) answered(call raft.Call) {
 	}
 }
 
-// carry takes a message along a connection, way 0 to the server and way 1 back,
-// through everything the network does to it.
-func (w *World) carry(c *conn, way int, arrive func()) {
-	from, to := c.asker, c.server
-	if way == 1 {
-		from, to = to, from
+// flight is a message on its way along a connection, way 0 to the server and way 1
+// back.
+type flight struct {
+	c       *conn
+	way     int
+	call    raft.Call // the asker's
+	body    raft.Body
+	brings  batches // of an answer
+	unknown bool    // it only says that the request is not known
+	counted bool    // among those under way; a repeated one is not
+}
+
+func (f *flight) ends() (from, to *node) {
+	if f.way == 1 {
+		return f.c.server, f.c.asker
 	}
+	return f.c.asker, f.c.server
+}
+
+// carry takes a message along its connection, through everything the network does
+// to it.
+func (w *World) carry(f flight) {
+	c := f.c
+	from, to := f.ends()
 	at := max(w.now, from.until).Add(w.delay())
 	l := w.link(from, to)
 	if l.cut {
@@ -140,7 +159,7 @@ func (w *World) carry(c *conn, way int, arrive func()) {
 		}
 		at = l.mended.Add(w.delay())
 	}
-	if way == 1 && l.unheard > w.now {
+	if f.way == 1 && l.unheard > w.now {
 		w.faults[Unheard]++
 		return
 	}
@@ -154,33 +173,52 @@ func (w *World) carry(c *conn, way int, arrive func()) {
 	for w.chance(w.plan.Resent, 1000, Resent) {
 		at = at.Add(200 * time.Millisecond)
 	}
-	at = max(at, l.clogged, c.last[way]+1)
-	c.last[way] = at
-	deliver := func() {
-		switch {
-		case c.closed:
-		case w.chance(w.plan.Garbled, 10000, Garbled):
-			w.note("-- a frame of %d to %d is garbled", from.id, to.id)
-			w.close(c)
-		default:
-			arrive()
-		}
-	}
+	at = max(at, l.clogged, c.last[f.way]+1)
+	c.last[f.way] = at
 	l.flying++
 	c.flying++
-	w.deliver(at, to, func() {
-		l.flying--
-		c.flying--
-		deliver()
-	})
+	f.counted = true
+	w.depart(at, to, f)
 	if w.chance(w.plan.Repeated, 1000, Repeated) {
-		w.deliver(at.Add(w.delay()+w.delay()), to, deliver)
+		f.counted = false
+		w.depart(at.Add(w.delay()+w.delay()), to, f)
 	}
 }
 
-// deliver lets a message arrive, unless its link is cut by then.
-func (w *World) deliver(at kafka.Instant, to *node, run func()) {
-	w.queue.put(happening{at: at, who: to, life: anyLife, run: run})
+// depart lets a message arrive at a moment.
+func (w *World) depart(at kafka.Instant, to *node, f flight) {
+	var m *flight
+	if last := len(w.landed) - 1; last >= 0 {
+		m, w.landed = w.landed[last], w.landed[:last]
+	} else {
+		m = new(flight)
+	}
+	*m = f
+	w.queue.put(happening{at: at, who: to, life: anyLife, message: m})
+}
+
+// land lets a message arrive, if its connection is still there.
+func (w *World) land(m *flight) {
+	f := *m
+	*m = flight{}
+	w.landed = append(w.landed, m)
+	from, to := f.ends()
+	if f.counted {
+		w.link(from, to).flying--
+		f.c.flying--
+	}
+	switch {
+	case f.c.closed:
+	case w.chance(w.plan.Garbled, 10000, Garbled):
+		w.note("-- a frame of %d to %d is garbled", from.id, to.id)
+		w.close(f.c)
+	case f.way == 0:
+		w.arrive(f.c, f.call, f.body)
+	case f.unknown:
+		w.unsupported(f.c, f.call)
+	default:
+		w.comeBack(f)
+	}
 }
 
 func (w *World) delay() time.Duration {

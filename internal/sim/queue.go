@@ -12,6 +12,8 @@ type happening struct {
 	who  *node
 	life int // anyLife for what outlives a restart
 	run  func()
+	// message is what arrives, instead of run: most of what happens are messages.
+	message *flight
 }
 
 // anyLife is for what reaches whatever process runs there by then.

@@ -28,7 +28,7 @@ func sceneSeeds() int {
 // playScene plays seeds of a scene on all processors.
 func playScene(t *testing.T, sc Scene, count int) []Told {
 	t.Helper()
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs make garbage and keep nothing
+	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // runs make garbage and keep nothing
 	all, seeds := make([]Told, count), make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {

@@ -75,7 +75,7 @@ crashes at persist points: %d of %d%s`,
 
 // play runs seeds on all processors.
 func play(first uint64, count int) *figures {
-	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs make garbage and keep nothing
+	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // runs make garbage and keep nothing
 	f, seeds := &figures{}, make(chan uint64)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {

@@ -33,6 +33,7 @@ type World struct {
 	gone    map[kafka.DirID]bool // disks that are lost for good
 	wiped   int                  // new directory ids
 	past    []sent               // requests that may arrive once more
+	landed  []*flight            // to be used again
 
 	chaos    bool   // faults come
 	stage    *Stage // when a scene is played, else nil
@@ -211,7 +212,11 @@ func (w *World) turn(h happening) {
 		w.fail(Busy, "somebody is busy doing nothing: %d things happened in a millisecond", w.inTick)
 		return
 	}
-	h.run()
+	if h.message != nil {
+		w.land(h.message)
+	} else {
+		h.run()
+	}
 	if n := h.who; n != nil && n.up && n.slow > w.now {
 		n.until = max(n.until, w.now.Add(w.upTo(20*time.Millisecond)))
 	}

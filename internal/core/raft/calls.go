@@ -169,7 +169,8 @@ type bootstrapAddress struct {
 // bootstraps lists whom to ask for the leader: bootstrap servers but ourselves,
 // else the voters that have an address.
 func bootstraps(c *Core) []bootstrapAddress {
-	var all []bootstrapAddress
+	voters := c.quorum.voters()
+	all := make([]bootstrapAddress, 0, max(len(c.cfg.Bootstrap), len(voters)))
 	for i, at := range c.cfg.Bootstrap {
 		if !c.cfg.Endpoints.reach(at) {
 			all = append(all, bootstrapAddress{kafka.NodeID(-2 - i), at})
@@ -178,11 +179,11 @@ func bootstraps(c *Core) []bootstrapAddress {
 	if len(all) > 0 {
 		return all
 	}
-	c.quorum.others(func(v Voter) {
+	for _, v := range voters {
 		if at, ok := addressOf(c, v.Endpoints); ok && v.Key.Node != c.cfg.Self.Node {
 			all = append(all, bootstrapAddress{v.Key.Node, at})
 		}
-	})
+	}
 	return all
 }
 

@@ -64,21 +64,24 @@ func (l *leader) compare(c *Core, r FetchRequest, a *FetchAnswer) verdict {
 	latest, have := c.log.latestSnapshot()
 	have = have && latest.ID != (SnapshotID{})
 	if r.Offset == 0 && have {
-		a.Snapshot = &latest.ID
+		a.Snapshot = pointer(latest.ID)
 		return needSnapshot
 	}
 	result, end := c.log.validate(r.Offset, r.LastEpoch)
 	switch {
 	case result == diverging:
-		a.Diverging = &end
+		a.Diverging = pointer(end)
 	case result == needSnapshot && have:
-		a.Snapshot = &latest.ID
+		a.Snapshot = pointer(latest.ID)
 	case result == needSnapshot:
 		// Only the checkpoint of format time is there, and that is not sent.
 		a.Diverging, result = &EpochEnd{}, diverging
 	}
 	return result
 }
+
+// pointer is to a copy: what most answers do not tell is not made for them.
+func pointer[T any](x T) *T { return &x }
 
 // serveRecords notes how far the replica has come and gives it what follows:
 // everything written, committed or not.
