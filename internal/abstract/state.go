@@ -117,6 +117,8 @@ type led struct {
 	leader kafka.NodeID
 }
 
+var nobody = led{kafka.NoEpoch, kafka.NoNode}
+
 // download is a snapshot on its way.
 type download struct {
 	id       SnapshotID

@@ -149,6 +149,7 @@ func (s State) unattached(epoch kafka.Epoch, leader kafka.NodeID) State {
 func (s State) follow(epoch kafka.Epoch, leader kafka.NodeID, at int) State {
 	s = s.inEpoch(epoch, leader)
 	s.at, s.fetched, s.farewell, s.gone, s.download = at, false, false, false, nil
+	s.silent = nobody // it lives, if it is the silent one
 	return s.enter(Follower)
 }
 
@@ -176,7 +177,7 @@ func begin(d Disk) State {
 		},
 		self: d.Self, endpoints: d.Endpoints, ctl: d.Controller, static: d.Static, synced: d.LogEnd,
 		epochs: d.Epochs, snapshots: d.Snapshots, sets: d.Sets, levels: d.Levels,
-		leaderHW: kafka.NoOffset, silent: led{kafka.NoEpoch, kafka.NoNode}, mourned: kafka.NoEpoch, lostUpTo: kafka.NoEpoch,
+		leaderHW: kafka.NoOffset, silent: nobody, mourned: kafka.NoEpoch, lostUpTo: kafka.NoEpoch,
 	}
 	s.LastEpoch = s.lastEpochOf(s.LogEnd)
 	s = s.inEffect()

@@ -48,6 +48,7 @@ func (c *Core) becomeFollower(epoch kafka.Epoch, leader kafka.NodeID, at Endpoin
 		c.lost.found(epoch)
 	}
 	c.elect(c.election.inEpoch(epoch, leader))
+	c.silence = silence{} // it lives, if it is the silent one
 	c.enter(newFollower(c, leader, at))
 }
 
