@@ -75,10 +75,11 @@ func (lc LogConfig) With(overrides map[string]string) (LogConfig, error) {
 }
 
 // Overlay is With for overrides that come out of the metadata log: what this
-// release cannot read is left at the layer below, as Kafka does.
+// release cannot read is left at the layer below, as Kafka does. Keys without
+// effect are not looked at: a list of throttled replicas may be long.
 func (lc LogConfig) Overlay(overrides map[string]string) LogConfig {
 	for name, value := range overrides {
-		if CheckTopicConfig(name, value) == nil {
+		if k := LookupTopic(name); k != nil && k.Use != Unused && CheckTopicConfig(name, value) == nil {
 			lc.set(name, value)
 		}
 	}

@@ -87,6 +87,21 @@ func TestLogConfigWith(t *testing.T) {
 	}
 }
 
+// "Keys without effect are not looked at": they are in no log's configuration.
+func TestUnusedTopicKeysChangeNoLog(t *testing.T) {
+	for _, k := range topicKeys {
+		lc := DefaultLogConfig()
+		lc.set(k.Name, "7")
+		if lc != DefaultLogConfig() && k.Use == Unused {
+			t.Errorf("%s changes the configuration of a log although it has no effect", k.Name)
+		}
+	}
+	throttled := map[string]string{"leader.replication.throttled.replicas": "1:1", "segment.ms": "5"}
+	if got := DefaultLogConfig().Overlay(throttled); got.SegmentMs != 5 {
+		t.Errorf("beside an unused key segment.ms is %d, want 5", got.SegmentMs)
+	}
+}
+
 // Rule: of log.retention.ms, .minutes and .hours the first one that is set
 // counts; a negative age is none.
 func TestTopicDefaults(t *testing.T) {

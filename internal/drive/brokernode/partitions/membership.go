@@ -93,6 +93,9 @@ func (p membership) announceEnd(epoch kafka.Epoch, deleted bool) {
 
 // configure changes the topic's configuration.
 func (p membership) configure(c config.LogConfig) {
+	if *p.Policy() == c {
+		return
+	}
 	var room [8]*await.Parked
 	p.policy.Store(p.host.policyFor(c))
 	p.mu.Lock()
