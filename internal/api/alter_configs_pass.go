@@ -60,11 +60,15 @@ type alteration struct {
 // judgeAll judges what a request changes; where it refuses something, the reason
 // stands at its index.
 func (h passedConfigs) judgeAll(all []alteration) []error {
+	reasons := make([]error, len(all))
+	if len(all) == 1 { // as most requests are
+		reasons[0] = h.judge(all[0].resource, false, all[0].keys)
+		return reasons
+	}
 	count := map[image.Resource]int{}
 	for _, a := range all {
 		count[a.resource]++
 	}
-	reasons := make([]error, len(all))
 	for i, a := range all {
 		reasons[i] = h.judge(a.resource, count[a.resource] > 1, a.keys)
 	}

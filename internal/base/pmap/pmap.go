@@ -51,7 +51,12 @@ func (k *kind[K, V]) release(p *entry[K, V]) {
 }
 
 // Ordered makes an empty map over keys that Go can order.
-func Ordered[K cmp.Ordered, V any]() Map[K, V] { return By[K, V](cmp.Compare[K]) }
+// A floating-point key may not be NaN.
+func Ordered[K cmp.Ordered, V any]() Map[K, V] {
+	return Map[K, V]{kind: &kind[K, V]{less: func(a, b any) bool {
+		return a.(*entry[K, V]).key < b.(*entry[K, V]).key
+	}}}
+}
 
 // By makes an empty map whose keys are ordered by compare, which returns a
 // negative number, zero or a positive number as cmp.Compare does.

@@ -92,7 +92,7 @@ func alterConfigs(
 	for _, r := range want.Resources {
 		counts[r.Resource]++
 	}
-	var replies []AlteredResource
+	replies := make([]AlteredResource, 0, len(want.Resources))
 	for _, r := range want.Resources {
 		n := counts[r.Resource]
 		switch {

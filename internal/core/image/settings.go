@@ -3,6 +3,7 @@ package image
 import (
 	"cmp"
 	"strconv"
+	"strings"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 )
@@ -55,7 +56,10 @@ func BrokerOf(id kafka.NodeID) Resource {
 var AllBrokers = Resource{Type: BrokerResource}
 
 func compareResources(a, b Resource) int {
-	return cmp.Or(cmp.Compare(a.Type, b.Type), cmp.Compare(a.Name, b.Name))
+	if c := cmp.Compare(a.Type, b.Type); c != 0 {
+		return c
+	}
+	return strings.Compare(a.Name, b.Name)
 }
 
 // EntityPart names one side of what a client quota binds: a type (user,
