@@ -43,7 +43,7 @@ func restartScenes() []Scene {
 			}
 		}},
 		{Name: "short-pause", Voters: 3, What: "a leader stands still for less than F", Play: func(s *Stage) {
-			s.pause(s.leader(), 1400*time.Millisecond)
+			s.pause(s.leader(), 1950*time.Millisecond-s.upTo(500*time.Millisecond))
 			s.calm()
 		}},
 		{Name: "new-observer", Voters: 3, Others: 1, What: "an observer comes", Play: func(s *Stage) {

@@ -139,7 +139,7 @@ func fetchRequest(c *Core) FetchRequest {
 	p := c.log.position()
 	return FetchRequest{
 		Replica: c.cfg.Self, Epoch: c.election.Epoch, Offset: p.End, LastEpoch: p.Epoch,
-		MaxWait: c.cfg.Timing.fetchWait(), MaxBytes: c.cfg.Timing.FetchBytes, HighWatermark: c.hw,
+		MaxWait: c.fetchWait(), MaxBytes: c.cfg.Timing.FetchBytes, HighWatermark: c.hw,
 	}
 }
 

@@ -71,7 +71,7 @@ func (p *parked) next() kafka.Instant {
 // hears from us well before it would give us up (B2).
 func waitFor(c *Core, r FetchRequest) time.Duration {
 	if c.quorum.voters().Contains(r.Replica) {
-		return min(r.MaxWait, c.cfg.Timing.Fetch/4)
+		return min(r.MaxWait, c.cfg.Timing.voterWait())
 	}
 	return r.MaxWait
 }

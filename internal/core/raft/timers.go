@@ -15,9 +15,22 @@ func electionTimer(c *Core) kafka.Instant {
 	return c.now.Add(e + time.Duration(c.cfg.Rand.Int64N(int64(e))))
 }
 
-// fetchWait is how long a fetch of ours may be parked: min(500 ms, F/4), so
+// fetchWait is how long a fetch of an observer may be parked: min(500 ms, F/4), so
 // that a lost answer is noticed long before the leader is given up (B2).
 func (t Timing) fetchWait() time.Duration { return min(500*time.Millisecond, t.Fetch/4) }
+
+// voterWait is how long a fetch of a voter may be parked: min(500 ms, F/16). By so
+// much its last answer may be old when the leader begins to stand still, and by so
+// much its timer is longer than F: a pause shorter than F costs no epoch.
+func (t Timing) voterWait() time.Duration { return min(500*time.Millisecond, t.Fetch/16) }
+
+// fetchWait is how long this node asks a leader to park its fetch.
+func (c *Core) fetchWait() time.Duration {
+	if c.quorum.electable(c.hw) {
+		return c.cfg.Timing.voterWait()
+	}
+	return c.cfg.Timing.fetchWait()
+}
 
 // fetchLimit is when a fetch without answer counts as failed.
 func (t Timing) fetchLimit() time.Duration { return t.fetchWait() + max(t.Fetch/8, time.Millisecond) }
@@ -74,8 +87,9 @@ func (p *pace) step(election time.Duration) time.Duration {
 // step is d of this node.
 func (c *Core) step() time.Duration { return c.pace.step(c.cfg.Timing.Election) }
 
-// fetchTimer is F, later by rank x d, never below F (B4).
+// fetchTimer is F and what the last answer may be old without any fault, later by
+// rank x d (B4).
 func fetchTimer(c *Core, leader kafka.NodeID) kafka.Instant {
 	t := c.cfg.Timing
-	return c.now.Add(t.Fetch + time.Duration(c.quorum.rank(leader, c.election.Epoch))*c.step())
+	return c.now.Add(t.Fetch + t.voterWait() + time.Duration(c.quorum.rank(leader, c.election.Epoch))*c.step())
 }

@@ -76,12 +76,15 @@ func rows() []row {
 		{name: "the leader has a fetch timeout of 300 ms", settings: alone(1), first: 1, play: quiet},
 		{name: "the leader and a follower have a fetch timeout of 300 ms", settings: short(1, 2), later: 3, play: quiet},
 		{name: "all have a fetch timeout of 300 ms", settings: short(1, 2, 3), play: quiet},
-		{name: "the leader stands still for less than its fetch timeout", play: func(t *testing.T, c cluster, led view) {
+		{name: "the leader stands still for less than the fetch timeout, again and again", play: func(t *testing.T, c cluster, led view) {
 			l := c.node(led.leader)
-			l.Pause()
-			rest(1200 * time.Millisecond)
-			l.Continue()
-			rest(4 * time.Second)
+			for _, pause := range []time.Duration{1200, 1600, 1800, 1800, 1850} {
+				l.Pause()
+				rest(pause * time.Millisecond)
+				l.Continue()
+				rest(time.Second)
+			}
+			rest(3 * time.Second)
 		}},
 		{name: "every fifth packet is lost", play: func(t *testing.T, c cluster, led view) {
 			for _, n := range c {
