@@ -28,9 +28,9 @@ A controller without controller.quorum.voters needs to be told about its quorum:
   --initial-controllers      one of several first voters; the same list on each
   --no-initial-controllers   not a voter yet; it is added to a running quorum
 
-New clusters finalize metadata.version and kraft.version only. --feature can add
-eligible.leader.replicas.version=1; the others of Kafka's are not served by this
-release and stay at level 0.`,
+New clusters finalize metadata.version, kraft.version and, where the release has
+it, eligible.leader.replicas.version=1; --feature can leave that at 0. The others
+of Kafka's are not served by this release and stay at level 0.`,
 		Example: `  ottla storage format -t $(ottla storage random-uuid) -c server.properties --standalone`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

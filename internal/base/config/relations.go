@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"math"
 	"slices"
 )
@@ -11,6 +12,7 @@ func (l *loading) checkRelations() {
 	l.checkFetchWait()
 	l.checkCleaner()
 	l.checkProtocols()
+	l.checkQuorumTimers()
 	c := l.config
 	if key := "offsets.topic.compression.codec"; l.readable(key) && (c.Int(key) < 0 || c.Int(key) > 4) {
 		l.fault(key, "%d is no codec (allowed: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd)", c.Int(key))
@@ -77,4 +79,21 @@ func (l *loading) checkProtocols() {
 		return
 	}
 	l.fault(key, "must hold classic: disabling the 'classic' protocol is not supported")
+}
+
+// leastTimers are in ms. A quorum with a shorter one finds no leader, or a new one
+// again and again, on any network and disk there is. (Apache Kafka takes 0.)
+var leastTimers = map[string]int64{
+	"controller.quorum.election.timeout.ms": 20,
+	"controller.quorum.fetch.timeout.ms":    50,
+	"controller.quorum.request.timeout.ms":  20,
+	"controller.quorum.retry.backoff.ms":    1,
+}
+
+func (l *loading) checkQuorumTimers() {
+	for _, key := range slices.Sorted(maps.Keys(leastTimers)) {
+		if least := leastTimers[key]; l.readable(key) && l.config.Int(key) < least {
+			l.fault(key, "%d ms is too short for a quorum to work; use %d or more", l.config.Int(key), least)
+		}
+	}
 }
