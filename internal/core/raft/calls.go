@@ -30,6 +30,7 @@ type conn struct {
 	// backoff is when a destination that failed may be tried again.
 	backoff kafka.Instant
 	fresh   bool // the last request went unanswered
+	vain    int8 // answers in a row that told nothing new, up to 3: see restBriefly
 }
 
 func (k *calls) reset() { k.conns = k.conns[:0] }
@@ -85,7 +86,7 @@ func (k *calls) open(to kafka.NodeID, now kafka.Instant, limit time.Duration, af
 	x := k.conn(to)
 	fresh = x.fresh || x.call != 0
 	k.last++
-	*x = conn{to: to, call: k.last, fetch: fetch, after: after, sent: now, limit: limit}
+	*x = conn{to: to, call: k.last, fetch: fetch, after: after, sent: now, limit: limit, vain: x.vain}
 	return k.last, fresh
 }
 

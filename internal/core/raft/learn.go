@@ -71,14 +71,17 @@ func answered(c *Core, call Call, body Body) {
 		c.pace.saw(c.now.Sub(x.sent))
 	}
 	code, hint := outcome(body)
+	if code == kerr.None {
+		x.vain = 0
+	}
 	hint.Endpoints = endpointsOr(c, hint.Endpoints, hint.Leader)
 	role := c.role
 	switch {
 	case code != kerr.None && c.silence.names(hint, c.now):
-		pause(c, from)
+		restBriefly(c, x)
 		return
 	case hint.Epoch < c.election.Epoch || code == kerr.UnknownLeaderEpoch:
-		pause(c, from)
+		restBriefly(c, x)
 		return
 	case hint.Epoch > c.election.Epoch && hint.Leader < 0 && !c.quorum.electable(c.hw):
 		stayBehind(c, from)
@@ -86,7 +89,7 @@ func answered(c *Core, call Call, body Body) {
 	case hint.Epoch > c.election.Epoch || code == kerr.FencedLeaderEpoch || code == kerr.NotLeaderOrFollower:
 		learn(c, hint)
 		if c.role == role {
-			pause(c, from)
+			restBriefly(c, x)
 		}
 		return
 	case hint.Leader >= 0:
@@ -156,6 +159,20 @@ func act(c *Core, call Call, from kafka.NodeID, code kerr.Code, body Body) {
 // pause lets a destination rest for the retry back-off.
 func pause(c *Core, to kafka.NodeID) {
 	c.calls.conn(to).backoff = c.now.Add(c.cfg.Timing.RetryBackoff)
+}
+
+// restBriefly lets a destination rest that answers and knows no more than we do.
+// A quorum without a leader has one again in a few milliseconds as a rule. Voters
+// are told by it; whoever has to look for it is not to sleep through that: such
+// rests begin with an eighth of the back-off, and double up to all of it.
+func restBriefly(c *Core, x *conn) {
+	const brief, whole = 8, 3
+	if c.quorum.electable(c.hw) {
+		pause(c, x.to)
+		return
+	}
+	x.backoff = c.now.Add(c.cfg.Timing.RetryBackoff / brief << x.vain)
+	x.vain = min(x.vain+1, whole)
 }
 
 // unanswered acts on a request without answer. A voter that does not know
