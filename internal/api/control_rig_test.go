@@ -47,6 +47,8 @@ func (q *controlRig) LogEnd() kafka.Offset {
 
 func (q *controlRig) Resign(kafka.Epoch) {}
 
+func (q *controlRig) Heir() bool { return false }
+
 func (q *controlRig) Bereaved(kafka.Epoch) (kafka.NodeID, bool) { return kafka.NoNode, false }
 
 func (q *controlRig) RaiseLevel(context.Context, kafka.Epoch, int16, bool) error { return nil }

@@ -8,6 +8,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/core/raft"
 	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
 	"github.com/ottla/ottla/internal/drive/metaview"
 	"github.com/ottla/ottla/internal/drive/raftnode"
@@ -34,6 +35,11 @@ func (q quorum) Append(epoch kafka.Epoch, framed [][]byte) (kafka.Offset, error)
 }
 
 func (q quorum) LogEnd() kafka.Offset { return q.View().LogEnd }
+
+func (q quorum) Heir() bool {
+	role := q.View().Role
+	return role == raft.RoleCandidate || role == raft.RoleLeader
+}
 
 func (q quorum) CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, lastMs int64) (metaview.SnapshotWriter, error) {
 	w, err := q.Node.CreateSnapshot(raftnode.SnapshotID{EndOffset: end, Epoch: epoch}, lastMs)

@@ -20,8 +20,10 @@ func (l *instant) Append(_ kafka.Epoch, framed [][]byte) (kafka.Offset, error) {
 	l.end += kafka.Offset(len(framed))
 	return l.end, nil
 }
-func (l *instant) LogEnd() kafka.Offset                      { return l.end }
-func (l *instant) Resign(kafka.Epoch)                        {}
+func (l *instant) LogEnd() kafka.Offset { return l.end }
+func (l *instant) Resign(kafka.Epoch)   {}
+func (l *instant) Heir() bool           { return true }
+
 func (l *instant) Bereaved(kafka.Epoch) (kafka.NodeID, bool) { return kafka.NoNode, false }
 
 func (l *instant) RaiseLevel(context.Context, kafka.Epoch, int16, bool) error {

@@ -29,6 +29,8 @@ type Quorum interface {
 	LogEnd() kafka.Offset
 	// Resign gives up leadership in epoch.
 	Resign(epoch kafka.Epoch)
+	// Heir tells whether this node stands for election or leads.
+	Heir() bool
 	// Bereaved gives the leader of an epoch before one whose process this node has
 	// just proven to be gone (B3); false: it left in another way, or nobody knows.
 	Bereaved(epoch kafka.Epoch) (kafka.NodeID, bool)
@@ -85,6 +87,10 @@ type Node struct {
 	fencedByProof atomic.Int64
 
 	lateHeartbeats atomic.Int64
+
+	// serving tells that this node is active, as the view has told it.
+	serving atomic.Bool
+	waiting waiting
 }
 
 // speculative is the metadata with all that was decided, and what the last change
@@ -148,14 +154,20 @@ func (n *Node) Leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Imag
 		return
 	}
 	n.endDuties()
+	n.serving.Store(false)
 	if leader != n.cfg.Self {
 		n.runner.Renounce(kerr.Errorf(kerr.NotController, "the active controller is %d", leader))
+		if leader != kafka.NoNode {
+			n.waiting.release()
+		}
 		return
 	}
 	n.runner.Renounce(kerr.Errorf(kerr.NotController, "this controller is becoming active"))
 	n.soft = controller.NewSoft(n.cfg.Settings, rand.New(rand.NewPCG(n.cfg.Seed, uint64(epoch))))
 	n.cfg.Log.Info("controller is active", "epoch", epoch)
 	n.activate(epoch, latest)
+	n.serving.Store(true)
+	n.waiting.release()
 	n.duties = startDuties(n)
 	if n.cfg.FastFencing {
 		w := newBrokerWatch(n)
@@ -199,7 +211,9 @@ func (n *Node) Stop() {
 	defer n.mu.Unlock()
 	n.stopped = true
 	n.endDuties()
+	n.serving.Store(false)
 	n.runner.Renounce(kerr.Errorf(kerr.NotController, "this controller is stopping"))
+	n.waiting.close()
 	n.runner.Wait()
 }
 
@@ -242,9 +256,11 @@ func SubmitRepeatable[T any](n *Node, timeout time.Duration, decide Decide[T], d
 		answer(none, kerr.Errorf(kerr.RequestTimedOut, "not committed within %v; the outcome is unknown", timeout))
 	})
 	var reply T
-	n.runner.Post(bound(n, decide, &reply), func(err error) {
-		late.Stop()
-		answer(reply, err)
+	n.post(func() {
+		n.runner.Post(bound(n, decide, &reply), func(err error) {
+			late.Stop()
+			answer(reply, err)
+		})
 	})
 }
 

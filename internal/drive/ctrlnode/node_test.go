@@ -35,6 +35,7 @@ type quorumOfOne struct {
 	faults   []error
 	raised   int16        // kraft.version
 	bereaved kafka.NodeID // who led before and is gone; 0 is nobody
+	rises    bool         // it stands for election or leads
 }
 
 // appended is a batch that waits for its commit.
@@ -61,6 +62,12 @@ func (q *quorumOfOne) LogEnd() kafka.Offset {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.end
+}
+
+func (q *quorumOfOne) Heir() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.rises
 }
 
 func (q *quorumOfOne) Bereaved(kafka.Epoch) (kafka.NodeID, bool) {
