@@ -32,12 +32,13 @@ func (r *resigned) name() Role                        { return RoleResigned }
 func (r *resigned) leader() (kafka.NodeID, Endpoints) { return r.self, nil }
 
 func (r *resigned) turn(c *Core) {
-	if c.now >= r.expires && c.closing == nil {
-		if c.quorum.electable(c.hw) {
-			c.becomeProspective()
-		} else {
-			c.becomeUnattached(c.election.Epoch, c.cfg.Self.Node, kafka.Never)
-		}
+	switch stands, over := c.quorum.electable(c.hw), c.now >= r.expires; {
+	case c.closing != nil:
+	case stands && over:
+		c.becomeProspective()
+		return
+	case !stands && (over || r.told(c)):
+		c.becomeUnattached(c.election.Epoch, c.cfg.Self.Node, kafka.Never)
 		return
 	}
 	for _, id := range r.silent {
@@ -81,6 +82,13 @@ func (r *resigned) heldBack(c *Core, id kafka.NodeID) kafka.Instant {
 		return 0
 	}
 	return r.heirAt
+}
+
+// told tells that a majority of the voters knows, so that another will lead. Who is no
+// voter any more hears of it only by asking: no leader calls those who do not vote.
+func (r *resigned) told(c *Core) bool {
+	voters := c.quorum.voters()
+	return len(voters)-len(r.silent) >= voters.Majority()
 }
 
 // acknowledged notes that a voter knows.
