@@ -19,8 +19,10 @@ import (
 )
 
 // Kafka's tool takes a quorum of ours from three to five voters and back to three
-// while a client creates topics. Only the removal of the leader costs an epoch, a
-// removed voter that runs on costs none, and no creation fails (KIP-853).
+// while a client creates topics. Only the removal of the leader costs an epoch, and a
+// removed voter that runs on costs none (KIP-853). No creation fails but the one that
+// was under way when the leader went, whose outcome nobody can tell; none waits for
+// longer than an election may take; and all topics are there in the end.
 func TestThreeVotersBecomeFiveAndThreeAgainUnderLoad(t *testing.T) {
 	t.Parallel()
 	broker := fmt.Sprintf("127.0.0.1:%d", itest.FreePort(t))
@@ -50,12 +52,27 @@ func TestThreeVotersBecomeFiveAndThreeAgainUnderLoad(t *testing.T) {
 	if now := q.epoch(); now != before+1 || q.leader() == leader {
 		t.Errorf("the removal of leader %d of epoch %d: now %d leads epoch %d", leader, before, q.leader(), now)
 	}
-	topics, longest := load()
-	t.Logf("%d topics created, the slowest in %v", topics, longest.Round(time.Millisecond))
-	if now := q.epoch(); now != before+1 {
+	done := load()
+	t.Logf("%d topics created, the slowest in %v, %d of unknown outcome", done.topics, done.longest.Round(time.Millisecond), done.unknown)
+	now := q.epoch()
+	if now != before+1 {
 		t.Errorf("with the removed voters running on, epoch %d became %d", before+1, now)
 	}
+	elections := now - before
+	if done.unknown > elections {
+		t.Errorf("%d creations had an unknown outcome, in %d elections of one client that has one under way", done.unknown, elections)
+	}
+	if done.longest > oneElection {
+		t.Errorf("a creation took %v; an election with all its timers takes %v", done.longest, oneElection)
+	}
+	done.checkAll(t, broker)
 }
+
+// oneElection is the sum of all timers that one election may consist of at the default
+// settings: the leader's silence is noticed (fetch timeout), a candidate stands (twice
+// the election timeout at most), and a message is given up (request timeout). What
+// takes longer has waited for a second election, or for nothing.
+const oneElection = 2*time.Second + 2*time.Second + 2*time.Second
 
 // quorum is asked and changed by Kafka's tool, by way of a broker.
 type quorum struct {
@@ -127,42 +144,83 @@ func (q quorum) number(name string) (n int) {
 	return n
 }
 
+// created is what became of the topics load-0, load-1, ...
+type created struct {
+	topics  int
+	longest time.Duration
+	// unknown counts answers that the outcome is not known.
+	unknown int
+}
+
+// checkAll asks for every topic that the client was told is there.
+func (c created) checkAll(t *testing.T, broker string) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RetryTimeout(itest.Stuck))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	there, err := kadm.NewClient(cl).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range c.topics {
+		if name := fmt.Sprintf("load-%d", i); !there.Has(name) {
+			t.Errorf("topic %s was acknowledged and is not there", name)
+		}
+	}
+}
+
 // createTopics creates one topic after another until it is told to end. When the
 // controller moves, the broker may say that the outcome is not known: then the client
-// asks again, as any would. Any other failure fails the test.
-func createTopics(t *testing.T, broker string) (end func() (count int, longest time.Duration)) {
+// asks again, as any would, and may hear that the topic exists. Any other failure
+// fails the test.
+func createTopics(t *testing.T, broker string) (end func() created) {
 	t.Helper()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RetryTimeout(itest.Stuck))
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var count int
-	var longest time.Duration
+	var sum created
 	var work sync.WaitGroup
 	work.Go(func() {
 		defer cl.Close()
 		for ctx.Err() == nil {
 			began := time.Now()
-			within, done := context.WithTimeout(context.Background(), itest.Stuck)
-			var err error = kerr.RequestTimedOut
-			for errors.Is(err, kerr.RequestTimedOut) {
-				_, err = kadm.NewClient(cl).CreateTopic(within, 1, 1, nil, fmt.Sprintf("load-%d", count))
-			}
-			done()
-			if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-				t.Errorf("topic %d: %v", count, err)
+			unknown, err := createTopic(cl, fmt.Sprintf("load-%d", sum.topics))
+			if err != nil {
+				t.Errorf("topic %d: %v", sum.topics, err)
 				return
 			}
-			count++
-			longest = max(longest, time.Since(began))
+			sum.unknown += unknown
+			sum.longest = max(sum.longest, time.Since(began))
+			sum.topics++
 		}
 	})
-	end = sync.OnceValues(func() (int, time.Duration) {
+	end = sync.OnceValue(func() created {
 		cancel()
 		work.Wait()
-		return count, longest
+		return sum
 	})
 	t.Cleanup(func() { end() })
 	return end
+}
+
+// createTopic creates a topic. It asks again as often as the outcome is unknown, and
+// tells how often that was.
+func createTopic(cl *kgo.Client, name string) (unknown int, err error) {
+	within, done := context.WithTimeout(context.Background(), itest.Stuck)
+	defer done()
+	for {
+		_, err = kadm.NewClient(cl).CreateTopic(within, 1, 1, nil, name)
+		switch {
+		case errors.Is(err, kerr.RequestTimedOut) && within.Err() == nil:
+			unknown++
+		case unknown > 0 && errors.Is(err, kerr.TopicAlreadyExists):
+			return unknown, nil
+		default:
+			return unknown, err
+		}
+	}
 }
