@@ -110,3 +110,39 @@ func allTests(t *testing.T) map[string]bool {
 	}
 	return all
 }
+
+// The tests and conversations that the page of the other parts names are there.
+func TestThePageOfTheQuorumNamesWhatIsThere(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(root, "docs", "quorum.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := allTests(t)
+	names := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(string(raw), -1)
+	for _, name := range names {
+		if !tests[name[1]] {
+			t.Errorf("there is no test %s", name[1])
+		}
+	}
+	if len(names) < 30 {
+		t.Errorf("the page names %d tests", len(names))
+	}
+	for _, name := range regexp.MustCompile("`([\\w/]+\\.txt)`").FindAllStringSubmatch(string(raw), -1) {
+		if _, err := os.Stat(filepath.Join(root, "internal", "core", "raft", "testdata", name[1])); err != nil {
+			t.Errorf("the page names %s: %v", name[1], err)
+		}
+	}
+	rows := ""
+	for _, file := range []string{"epochs_test.go", "changes_test.go"} {
+		text, err := os.ReadFile(filepath.Join(root, "internal", "itest", "processes", "networks", file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows += string(text)
+	}
+	for _, name := range regexp.MustCompile(`networks "([^"]+)"`).FindAllStringSubmatch(string(raw), -1) {
+		if !strings.Contains(rows, `{name: "`+name[1]+`"`) {
+			t.Errorf("the page names the row %q", name[1])
+		}
+	}
+}

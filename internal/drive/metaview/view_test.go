@@ -337,6 +337,25 @@ func TestWhatTheControllerWorkedOutIsNotReplayed(t *testing.T) {
 	}
 }
 
+// "Generation does not stall commits" (KIP-630): what is committed while the disk takes
+// its time over a snapshot is published at once, and no second snapshot is begun.
+func TestCommitsGoOnWhileASnapshotIsWritten(t *testing.T) {
+	g, s := &ground{high: 1, hang: make(chan struct{})}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1})
+	commit(t, v, 0, level())
+	for i := range 5 {
+		commit(t, v, kafka.Offset(i+1), topic(byte(i)))
+		if n := v.Image().Topics().Len(); n != i+1 || s.topics[len(s.topics)-1] != i+1 {
+			t.Fatalf("%d topics in the image, %v published", n, s.topics)
+		}
+	}
+	close(g.hang)
+	idle(t, v)
+	if len(g.snapshots) != 1 || !g.snapshots[0].frozen {
+		t.Errorf("%d snapshots", len(g.snapshots))
+	}
+}
+
 func TestASnapshotOnAHangingDiskIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, s := &ground{high: 1, hang: make(chan struct{})}, &seen{}

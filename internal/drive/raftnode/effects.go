@@ -48,6 +48,7 @@ func (l *loop) carryOut(e raft.Effects) {
 	}
 	l.show(e)
 	for _, t := range e.Trace {
+		l.stats.occasions.traced(t.What)
 		l.n.cfg.Log.Debug("quorum", "node", l.n.cfg.Self.Node, "what", t.What, "epoch", t.Epoch, "about", t.Node)
 	}
 }
@@ -106,6 +107,7 @@ func (l *loop) release(done raft.Seq) {
 
 // send puts a request on its way, or answers one.
 func (l *loop) send(m raft.Message) {
+	l.stats.occasions.sent(m)
 	if m.To != kafka.NoNode {
 		l.request(m)
 		return

@@ -29,6 +29,10 @@ type Metrics struct {
 	CommitLatencyMax       float64 // commit-latency-max
 	ElectionLatencyAvg     float64 // election-latency-avg, ms until Leader or Follower
 	ElectionLatencyMax     float64 // election-latency-max
+
+	// Beyond Kafka's.
+	Occasions [occasionCount]uint64
+	Syncs     uint64 // of the metadata log (B7)
 }
 
 // stats are measured by the loop and read by anyone.
@@ -36,6 +40,8 @@ type stats struct {
 	appends, fetches atomic.Uint64
 	observers        atomic.Int64
 	idle             idleness
+	occasions        occasions
+	syncs            atomic.Uint64
 	commit, election latency
 	electing         time.Time // loop only: since when an election is under way
 	waiting          []waitingCommit
@@ -123,6 +129,7 @@ func (n *Node) Metrics() Metrics {
 		AppendRecords: n.loop.stats.appends.Load(), FetchRecords: n.loop.stats.fetches.Load(),
 		CommitLatencyAvg: n.loop.stats.commit.avgMs(), CommitLatencyMax: n.loop.stats.commit.maxMs(),
 		ElectionLatencyAvg: n.loop.stats.election.avgMs(), ElectionLatencyMax: n.loop.stats.election.maxMs(),
+		Occasions: n.loop.stats.occasions.read(), Syncs: n.loop.stats.syncs.Load(),
 	}
 	if v.Role == raft.RoleLeader || v.Role == raft.RoleCandidate {
 		m.CurrentVote, m.CurrentVoteDirectoryID = int32(n.cfg.Self.Node), n.cfg.Self.Dir.String()

@@ -13,6 +13,18 @@ func (n *Node) Register(r *metrics.Registry) {
 		Name: "kafka_server_raft_metrics_current_state", Labels: "current_state",
 		Help: "1, with the role in the quorum: leader, follower, candidate, prospective, unattached or observer.",
 		Each: func(m Metrics, report metrics.Report) { report(1, m.CurrentState) },
+	}, metrics.Reading[Metrics]{
+		Name: "ottla_quorum_occasions_total", Kind: metrics.Counter, Labels: "occasion",
+		Help: "What a quorum at rest never does: rounds of pre-votes, candidacies, leaders that step down or die, and how each was dealt with (docs/quorum.md).",
+		Each: func(m Metrics, report metrics.Report) {
+			for which, n := range m.Occasions {
+				report(float64(n), occasionsOf[which].name)
+			}
+		},
+	}, metrics.Reading[Metrics]{
+		Name: "ottla_quorum_syncs_total", Kind: metrics.Counter,
+		Help: "Syncs of the metadata log. Each makes all durable that was appended meanwhile.",
+		One:  func(m Metrics) float64 { return float64(m.Syncs) },
 	})...)
 }
 

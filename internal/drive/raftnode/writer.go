@@ -121,6 +121,7 @@ func (w *writer) round(jobs []job) error {
 }
 
 func (w *writer) sync() error {
+	w.n.loop.stats.syncs.Add(1)
 	_, err := w.n.log.Sync()
 	if err != nil {
 		return fmt.Errorf("syncing the metadata log: %w", err)

@@ -86,6 +86,7 @@ func rows() []row {
 			}
 			rest(3 * time.Second)
 		}},
+		{name: "a firewall refuses a follower at the leader", play: refused},
 		{name: "every fifth packet is lost", play: func(t *testing.T, c cluster, led view) {
 			for _, n := range c {
 				n.iptables(t, "--append", "INPUT", "--source", "10.99.0.0/24", "--match", "statistic",
@@ -183,6 +184,16 @@ func alone(which int) func(id int) string {
 		}
 		return "controller.quorum.election.timeout.ms=20000"
 	}
+}
+
+// refused has a healthy leader seem dead to one follower: its connection is reset, and
+// its port refuses (B3). The other follower hears from the leader, so it refuses the
+// round, and there is no other one from this.
+func refused(t *testing.T, c cluster, led view) {
+	l, f := c.node(led.leader), c.follower(led)
+	l.iptables(t, "--append", "INPUT", "--source", f.host.IP, "--protocol", "tcp", "--jump", "REJECT", "--reject-with", "tcp-reset")
+	rest(faultFor)
+	hear(t, l)
 }
 
 func followerAway(t *testing.T, c cluster, led view) { c.follower(led).away(t) }
