@@ -4,10 +4,8 @@ package networks
 
 import "testing"
 
-// Rows for which continuous integration has neither the minutes nor a machine that is
-// quiet enough: a pause of 1.5 s and the half second for which a fetch may be parked
-// come to exactly F, so a processor that is late costs the epoch. They have a build
-// tag: where they are not played they are not said to have passed.
+// Rows for which continuous integration has no minutes. They have a build tag: where
+// they are not played they are not said to have passed.
 func TestPausesOfAMinuteCostNoEpoch(t *testing.T) {
 	const count = 12
 	for _, r := range []row{
