@@ -74,7 +74,7 @@ func (l listener) Snapshot(r *raftnode.SnapshotReader) {
 func (l listener) Commit(batches []raftnode.Batch) {
 	all := make([]metaview.Batch, len(batches))
 	for i, b := range batches {
-		all[i] = metaview.Batch{Base: b.Base, End: b.End, Epoch: b.Epoch, TimestampMs: b.AppendTimestamp, Records: b.Records}
+		all[i] = metaview.Batch{Base: b.Base, End: b.End, Epoch: b.Epoch, TimestampMs: b.AppendTimestamp, Records: b.Records, Size: b.Size}
 	}
 	l.view.Commit(all...)
 }

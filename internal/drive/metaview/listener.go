@@ -16,6 +16,7 @@ type Batch struct {
 	Epoch       kafka.Epoch
 	TimestampMs int64    // when the leader appended it
 	Records     [][]byte // framed metadata records
+	Size        int      // bytes of the log that the batch takes
 }
 
 // Commit applies committed batches, one after the other, and publishes what they
@@ -31,7 +32,7 @@ func (v *View) Commit(batches ...Batch) {
 			v.fault(err)
 			return
 		}
-		v.snapshot.saw(size(b.Records))
+		v.snapshot.saw(int64(b.Size))
 	}
 	last := batches[len(batches)-1]
 	next, delta := replay.Done()
@@ -98,11 +99,4 @@ func decode(framed [][]byte) ([]metarec.Message, error) {
 		records[i] = m
 	}
 	return records, nil
-}
-
-func size(framed [][]byte) (n int64) {
-	for _, f := range framed {
-		n += int64(len(f))
-	}
-	return n
 }

@@ -13,7 +13,8 @@ import (
 
 // SnapshotPolicy tells when an image is worth writing down.
 type SnapshotPolicy struct {
-	// Bytes of committed records since the last snapshot
+	// Bytes of the log that committed batches take since the last snapshot, those
+	// of control records among them, as Apache Kafka counts
 	// (metadata.log.max.record.bytes.between.snapshots).
 	Bytes int64
 	// Interval since the last snapshot, if anything was committed meanwhile

@@ -107,7 +107,18 @@ func level() *metarec.FeatureLevelRecord {
 
 func commit(t *testing.T, v *View, base kafka.Offset, records ...metarec.Message) {
 	t.Helper()
-	v.Commit(Batch{Base: base, End: base + kafka.Offset(max(len(records), 1)), Epoch: 1, Records: framed(t, records...)})
+	raw := framed(t, records...)
+	v.Commit(Batch{Base: base, End: base + kafka.Offset(max(len(records), 1)), Epoch: 1, Records: raw, Size: batchHeader + int(size(raw))})
+}
+
+// batchHeader is about what a batch takes in the log besides its records.
+const batchHeader = 61
+
+func size(framed [][]byte) (n int64) {
+	for _, f := range framed {
+		n += int64(len(f))
+	}
+	return n
 }
 
 // idle waits until no snapshot is being written.
@@ -201,7 +212,7 @@ func TestASnapshotReplacesTheImage(t *testing.T) {
 
 func TestASnapshotIsWrittenAfterEnoughBytesAndHoldsTheImage(t *testing.T) {
 	g, s := &ground{high: 1}, &seen{}
-	v := newTestView(g, s, SnapshotPolicy{Bytes: 30})
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 150})
 	commit(t, v, 0, level())
 	commit(t, v, 1, topic(0))
 	idle(t, v)
@@ -214,6 +225,21 @@ func TestASnapshotIsWrittenAfterEnoughBytesAndHoldsTheImage(t *testing.T) {
 	}
 	if w.end != 2 || w.epoch != 1 || !w.frozen || !w.closed || len(w.batches) != 1 || len(w.batches[0]) != 2 {
 		t.Errorf("%+v", w)
+	}
+}
+
+// Apache Kafka counts the bytes of whole batches, those of control records among
+// them: small batches and epochs take a log far beyond what their records do.
+func TestABatchCountsWithAllItsBytes(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1000})
+	commit(t, v, 0, level())
+	for i := range kafka.Offset(16) {
+		commit(t, v, 1+i) // of control records
+	}
+	idle(t, v)
+	if len(g.snapshots) != 1 {
+		t.Errorf("%d snapshots after 17 batches, 61 bytes and more each", len(g.snapshots))
 	}
 }
 

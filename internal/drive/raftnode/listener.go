@@ -33,6 +33,7 @@ type Batch struct {
 	Epoch           kafka.Epoch
 	AppendTimestamp int64    // ms since 1970
 	Records         [][]byte // framed metadata records
+	Size            int      // bytes in the log
 }
 
 // LeaderAndEpoch names the leader of an epoch, or NoNode.
@@ -194,7 +195,7 @@ func (d *delivery) tell(commit kafka.Offset) error {
 		if h.End() <= next || h.End() > commit {
 			continue
 		}
-		b := Batch{Base: h.BaseOffset, End: h.End(), Epoch: h.LeaderEpoch, AppendTimestamp: h.MaxTimestamp}
+		b := Batch{Base: h.BaseOffset, End: h.End(), Epoch: h.LeaderEpoch, AppendTimestamp: h.MaxTimestamp, Size: len(raw)}
 		if !h.Control() {
 			var err error
 			first := len(d.records)
