@@ -44,10 +44,8 @@ func (c *Core) Describe(now kafka.Instant) (q Quorum, ok bool) {
 		s.Key, s.Endpoints = v.Key, v.Endpoints
 		q.Voters = append(q.Voters, s)
 	}
-	for _, x := range l.replicas.all {
-		if !voters.Contains(x.key) {
-			q.Observers = append(q.Observers, stateOf(x, true, now))
-		}
+	for _, x := range l.replicas.without(voters) {
+		q.Observers = append(q.Observers, stateOf(x, true, now))
 	}
 	return q, true
 }
@@ -65,15 +63,10 @@ func stateOf(x replica, known bool, now kafka.Instant) ReplicaState {
 
 // Observers counts the observers that have fetched from this leader; 0 when it
 // does not lead.
-func (c *Core) Observers() (n int) {
+func (c *Core) Observers() int {
 	l, leads := c.role.(*leader)
 	if !leads {
 		return 0
 	}
-	for _, x := range l.replicas.all {
-		if !c.quorum.voters().Contains(x.key) {
-			n++
-		}
-	}
-	return n
+	return l.replicas.countWithout(c.quorum.voters())
 }

@@ -68,7 +68,7 @@ func (s *scope) act(p *part, h *happened, act int, arg uint32) {
 // for its lost one, if the leader has heard of that.
 func (s *scope) keyToAdd(p *part, id kafka.NodeID) kafka.ReplicaKey {
 	key := kafka.ReplicaKey{Node: id, Dir: dirOf(id)}
-	for _, r := range p.core.role.(*leader).replicas.all {
+	for _, r := range p.core.role.(*leader).replicas.without(nil) {
 		if r.key.Node == id && r.key != key {
 			return r.key
 		}

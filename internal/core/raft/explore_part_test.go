@@ -132,9 +132,10 @@ func (p *part) forget() {
 	}
 	p.anyTime()
 	if l, leads := c.role.(*leader); leads {
-		for i := range l.replicas.all {
-			x := &l.replicas.all[i]
-			*x = replica{key: x.key, end: x.end, fetched: c.now, leaderEnd: kafka.NoOffset, everFull: x.everFull}
+		known := l.replicas.without(nil)
+		l.replicas = replicas{} // made again in order of keys: it does not matter who came first
+		for _, x := range known {
+			*l.replicas.entry(c.quorum.voters(), x.key, c.now) = replica{key: x.key, end: x.end, fetched: c.now, leaderEnd: kafka.NoOffset, everFull: x.everFull}
 		}
 		if l.change != nil {
 			l.change.expires = kafka.Never

@@ -86,10 +86,12 @@ func pointer[T any](x T) *T { return &x }
 // serveRecords notes how far the replica has come and gives it what follows:
 // everything written, committed or not.
 func (l *leader) serveRecords(c *Core, call Call, r FetchRequest, a FetchAnswer, again bool) {
-	wait := waitFor(c, r)
+	voters := c.quorum.voters()
+	voter := voters.Contains(r.Replica)
+	wait := waitFor(c, r, voter)
 	if r.Replica.Node >= 0 && !again {
-		l.replicas.reached(r.Replica, r.Offset, c.log.end, c.now)
-		if c.quorum.voters().Contains(r.Replica) {
+		l.replicas.reached(voters, r.Replica, r.Offset, c.log.end, c.now)
+		if voter {
 			l.quorum.granted = max(l.quorum.granted, wait)
 			l.quorum.heard(c, r.Replica)
 		}
@@ -101,11 +103,14 @@ func (l *leader) serveRecords(c *Core, call Call, r FetchRequest, a FetchAnswer,
 	}
 	a.HighWatermark = l.hw
 	a.Read = Read{From: r.Offset, Below: max(r.Offset, c.log.written), MaxBytes: r.MaxBytes}
-	if a.Read.From < a.Read.Below || wait == 0 || again || r.HighWatermark < l.hw || l.parked.full() {
+	if a.Read.From < a.Read.Below || wait == 0 || again || r.HighWatermark < l.hw {
 		c.answer(call, a)
 		return
 	}
-	l.parked.add(parkedFetch{call: call, request: r, hw: l.hw, until: c.now.Add(wait), answer: a})
+	f := parkedFetch{call: call, request: r, hw: l.hw, until: c.now.Add(wait), answer: a}
+	if room, full := l.parked.add(f, voter); full {
+		c.answer(room.call, room.answer)
+	}
 }
 
 // serveSnapshot answers FetchSnapshot. It counts for check quorum, not for the

@@ -77,7 +77,7 @@ func TestCaughtUpTimes(t *testing.T) {
 	key := kafka.ReplicaKey{Node: 2}
 	f := func(now kafka.Instant, offset, leaderEnd kafka.Offset, want kafka.Instant, ever bool) {
 		t.Helper()
-		r.reached(key, offset, leaderEnd, now)
+		r.reached(nil, key, offset, leaderEnd, now)
 		x, _ := r.find(key)
 		if x.everFull != ever || x.caughtUp != want {
 			t.Errorf("at %d: caught up %v at %d, want %v at %d", now, x.everFull, x.caughtUp, ever, want)
@@ -116,17 +116,6 @@ func TestSilentObserversAreDropped(t *testing.T) {
 	}
 	if q, _ = lead.core.Describe(w.now.Add(301 * time.Second)); len(q.Observers) != 0 || len(q.Voters) != 3 {
 		t.Errorf("after 301 s: %+v", q)
-	}
-}
-
-// The list of replicas is bounded: the one silent for longest makes room.
-func TestTheListOfReplicasIsBounded(t *testing.T) {
-	var r replicas
-	for id := range maxReplicas + 10 {
-		r.reached(kafka.ReplicaKey{Node: kafka.NodeID(id)}, 1, 1, kafka.Instant(id))
-	}
-	if _, old := r.find(kafka.ReplicaKey{Node: 3}); old || len(r.all) != maxReplicas {
-		t.Errorf("%d replicas, the oldest among them: %v", len(r.all), old)
 	}
 }
 

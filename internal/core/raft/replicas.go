@@ -1,21 +1,14 @@
 package raft
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 )
 
-const (
-	// observerSession is how long an observer that does not fetch is listed.
-	observerSession = 300 * time.Second
-	// maxReplicas bounds the list; the one silent for longest makes room.
-	maxReplicas = 4096
-	// freshness is how long ago an observer may have fetched that becomes a voter.
-	freshness = time.Hour
-)
+// freshness is how long ago an observer may have fetched that becomes a voter.
+const freshness = time.Hour
 
 // replica is what a leader knows of one that fetches.
 type replica struct {
@@ -28,14 +21,13 @@ type replica struct {
 	everFull  bool
 }
 
-// replicas are the voters and observers that have fetched in this epoch, in
-// order of their keys.
-type replicas struct{ all []replica }
+func newReplica(key kafka.ReplicaKey, now kafka.Instant) replica {
+	return replica{key: key, end: kafka.NoOffset, fetched: now, leaderEnd: kafka.NoOffset}
+}
 
 // reached notes a fetch at an offset. An offset that moves backwards is taken
 // as it is: the replica has lost its disk (KAFKA-12181).
-func (r *replicas) reached(key kafka.ReplicaKey, offset, leaderEnd kafka.Offset, now kafka.Instant) {
-	x := r.entry(key, now)
+func (x *replica) reached(offset, leaderEnd kafka.Offset, now kafka.Instant) {
 	switch {
 	case offset >= leaderEnd:
 		x.caughtUp, x.everFull = now, true
@@ -45,28 +37,70 @@ func (r *replicas) reached(key kafka.ReplicaKey, offset, leaderEnd kafka.Offset,
 	x.end, x.fetched, x.leaderEnd = offset, now, leaderEnd
 }
 
-func (r *replicas) entry(key kafka.ReplicaKey, now kafka.Instant) *replica {
-	i, found := slices.BinarySearchFunc(r.all, key, func(x replica, k kafka.ReplicaKey) int {
-		return cmp.Or(cmp.Compare(x.key.Node, k.Node), x.key.Dir.Compare(k.Dir))
-	})
-	if found {
-		return &r.all[i]
-	}
-	if len(r.all) >= maxReplicas {
-		silent := slices.IndexFunc(r.all, func(x replica) bool { return x.fetched == r.oldest() })
-		r.all = slices.Delete(r.all, silent, silent+1)
-		return r.entry(key, now)
-	}
-	r.all = slices.Insert(r.all, i, replica{key: key, end: kafka.NoOffset, fetched: now, leaderEnd: kafka.NoOffset})
-	return &r.all[i]
+// replicas are those that have fetched in this epoch. A voter is kept apart from
+// the observers, so that no number of those crowds it out.
+type replicas struct {
+	// voters are those that were voters when they fetched last, in order of keys.
+	voters    []replica
+	observers observers
 }
 
-func (r *replicas) oldest() kafka.Instant {
-	at := kafka.Never
-	for _, x := range r.all {
-		at = min(at, x.fetched)
+// reached notes a fetch at an offset, of a voter or of an observer.
+func (r *replicas) reached(set Voters, key kafka.ReplicaKey, offset, leaderEnd kafka.Offset, now kafka.Instant) {
+	x := r.entry(set, key, now)
+	x.reached(offset, leaderEnd, now)
+}
+
+// entry finds a replica where it belongs, or moves it there when it has become a
+// voter, or is one no more.
+func (r *replicas) entry(set Voters, key kafka.ReplicaKey, now kafka.Instant) *replica {
+	i, found := r.search(key)
+	votes := set.Contains(key)
+	switch {
+	case votes && found:
+		return &r.voters[i]
+	case votes:
+		x, observed := r.observers.take(key)
+		if !observed {
+			x = newReplica(key, now)
+		}
+		r.admit(set, x)
+		i, _ = r.search(key)
+		return &r.voters[i]
+	case found:
+		x := r.voters[i]
+		r.voters = slices.Delete(r.voters, i, i+1)
+		o := r.observers.fetches(key, now)
+		*o = x
+		return o
 	}
-	return at
+	return r.observers.fetches(key, now)
+}
+
+// search looks for a key among the voters.
+func (r *replicas) search(key kafka.ReplicaKey) (i int, found bool) {
+	return slices.BinarySearchFunc(r.voters, key, func(x replica, k kafka.ReplicaKey) int { return compareKeys(x.key, k) })
+}
+
+// admit adds a voter. It takes the place of those that have lost their vote since
+// they fetched, and of a directory of the same node that is one too many.
+func (r *replicas) admit(set Voters, x replica) {
+	r.voters = slices.DeleteFunc(r.voters, func(old replica) bool { return !set.Contains(old.key) })
+	same, silent := 0, -1
+	for i, old := range r.voters {
+		if old.key.Node != x.key.Node {
+			continue
+		}
+		same++
+		if silent < 0 || old.fetched < r.voters[silent].fetched {
+			silent = i
+		}
+	}
+	if same >= maxDirectories {
+		r.voters = slices.Delete(r.voters, silent, silent+1)
+	}
+	i, _ := r.search(x.key)
+	r.voters = slices.Insert(r.voters, i, x)
 }
 
 // find gives the entry that stands for a voter. A static voter has no
@@ -74,10 +108,16 @@ func (r *replicas) oldest() kafka.Instant {
 func (r *replicas) find(voter kafka.ReplicaKey) (replica, bool) {
 	var best replica
 	found := false
-	for _, x := range r.all {
+	look := func(x replica) {
 		if voter.Matches(x.key) && (!found || x.fetched >= best.fetched) {
 			best, found = x, true
 		}
+	}
+	for _, x := range r.voters {
+		look(x)
+	}
+	for _, place := range r.observers.of(voter.Node) {
+		look(r.observers.slots[place].replica)
 	}
 	return best, found
 }
@@ -102,9 +142,45 @@ func (r *replicas) lastFetch(voter kafka.ReplicaKey) (kafka.Instant, bool) {
 	return x.fetched, ok
 }
 
+// without lists the replicas that have no vote, in order of their keys.
+func (r *replicas) without(set Voters) []replica {
+	var all []replica
+	for _, x := range r.voters {
+		if !set.Contains(x.key) {
+			all = append(all, x)
+		}
+	}
+	for _, place := range r.observers.byKey {
+		if x := r.observers.slots[place].replica; !set.Contains(x.key) {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b replica) int { return compareKeys(a.key, b.key) })
+	return all
+}
+
+// countWithout is how many replicas have no vote.
+func (r *replicas) countWithout(set Voters) int {
+	n := len(r.observers.byKey)
+	for _, x := range r.voters {
+		if !set.Contains(x.key) {
+			n++
+		}
+	}
+	for _, v := range set {
+		for _, place := range r.observers.of(v.Key.Node) {
+			if v.Key.Matches(r.observers.slots[place].key) {
+				n--
+			}
+		}
+	}
+	return n
+}
+
 // forgetSilent drops observers that have not fetched for a session.
-func (r *replicas) forgetSilent(voters Voters, now kafka.Instant) {
-	r.all = slices.DeleteFunc(r.all, func(x replica) bool {
-		return !voters.Contains(x.key) && now.Sub(x.fetched) >= observerSession
+func (r *replicas) forgetSilent(set Voters, now kafka.Instant) {
+	r.voters = slices.DeleteFunc(r.voters, func(x replica) bool {
+		return !set.Contains(x.key) && now.Sub(x.fetched) >= observerSession
 	})
+	r.observers.forgetSilent(now)
 }

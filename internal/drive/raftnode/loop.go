@@ -55,10 +55,15 @@ func (l *loop) run(ctx context.Context) {
 	timer := time.NewTimer(l.untilDeadline())
 	defer timer.Stop()
 	ask := l.n.stopAsk
+	turns := turns{inner: l.n.inbox, outer: l.n.outer}
 	for !l.leaving() {
 		l.stats.idle.begin(l.n.clock.now())
+		inner, outer := turns.next()
 		select {
-		case it := <-l.n.inbox:
+		case it := <-inner:
+			l.stats.idle.end(l.n.clock.now())
+			it.run(l)
+		case it := <-outer:
 			l.stats.idle.end(l.n.clock.now())
 			it.run(l)
 		case <-timer.C:

@@ -30,6 +30,7 @@ type Node struct {
 	wire    translator
 	log     Log
 	inbox   chan item
+	outer   chan item // what strangers ask, see outer.go
 	view    atomic.Pointer[View]
 	latest  atomic.Pointer[SnapshotID] // to load when the log does not reach back
 	mourned atomic.Pointer[proof]      // see Bereaved
@@ -72,7 +73,7 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	}
 	n := &Node{
 		cfg: cfg, clock: clock{time.Now()}, folder: folder{cfg.FS, cfg.Dir}, wire: translator{cfg.ClusterID, cfg.Listener, &complaints{log: cfg.Log}},
-		log: dir.log, inbox: make(chan item, inboxSize), stopAsk: make(chan struct{}), handed: make(chan struct{}), done: make(chan struct{}),
+		log: dir.log, inbox: make(chan item, inboxSize), outer: make(chan item, outerSize), stopAsk: make(chan struct{}), handed: make(chan struct{}), done: make(chan struct{}),
 	}
 	n.life, n.die = context.WithCancel(context.Background())
 	n.writer, n.listeners = newWriter(n), newListeners(n)
@@ -158,18 +159,20 @@ func (n *Node) end() {
 // emptyInbox refuses what came when nobody looks any more.
 func (n *Node) emptyInbox() {
 	for {
+		var it item
 		select {
-		case it := <-n.inbox:
-			switch it := it.(type) {
-			case *proposal:
-				it.done(kafka.NoOffset, ErrStopped)
-			case received:
-				it.refuse(n)
-			case *describeQuorum:
-				it.reply(refuseDescribe(it.req, kerr.BrokerNotAvailable, "the node is stopping"))
-			}
+		case it = <-n.inbox:
+		case it = <-n.outer:
 		default:
 			return
+		}
+		switch it := it.(type) {
+		case *proposal:
+			it.done(kafka.NoOffset, ErrStopped)
+		case received:
+			it.refuse(n)
+		case *describeQuorum:
+			it.reply(refuseDescribe(it.req, kerr.BrokerNotAvailable, "the node is stopping"))
 		}
 	}
 }

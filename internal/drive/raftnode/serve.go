@@ -23,19 +23,23 @@ type RequestInfo struct {
 // full, at most until ctx ends.
 func (n *Node) Handle(ctx context.Context, from RequestInfo, req kmsg.Request, reply func(kmsg.Response)) {
 	var it item
+	queue := n.inbox
 	switch req := req.(type) {
 	case *kmsg.DescribeQuorumRequest:
-		it = &describeQuorum{req: req, reply: reply}
+		it, queue = &describeQuorum{req: req, reply: reply}, n.outer
 	default:
 		body, refusal := n.wire.receive(req)
 		if refusal != nil {
 			reply(refusal)
 			return
 		}
+		if n.stranger(body) {
+			queue = n.outer
+		}
 		it = received{body, func(a raft.Body, raw []byte) { reply(respond(from, req, a, raw)) }}
 	}
 	select {
-	case n.inbox <- it:
+	case queue <- it:
 		if n.ended() {
 			n.emptyInbox() // the loop may not have seen it
 		}
