@@ -89,6 +89,7 @@ type Core struct {
 	mourned kafka.Epoch // the last one whose leader was proven dead
 	longer  longerLog
 	silence silence
+	vain    vain
 	refused kafka.Instant // when a pre-vote was refused last that a log like ours asked for
 	closing *Shutdown
 	// installing is the write that puts a downloaded snapshot in the place of

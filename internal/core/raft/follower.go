@@ -59,7 +59,7 @@ func (f *follower) turn(c *Core) {
 			return
 		}
 	}
-	if _, busy := c.calls.fetching(c.now); busy || c.installing != 0 {
+	if _, busy := c.calls.fetching(c.now); busy || c.installing != 0 || c.vain.rests(c.now) {
 		return
 	}
 	at, reachable := addressOf(c, f.at)
@@ -102,6 +102,9 @@ func (f *follower) next(c *Core) kafka.Instant {
 	}
 	if until, busy := c.calls.fetching(c.now); busy {
 		return min(at, until)
+	}
+	if c.vain.rests(c.now) {
+		return min(at, c.vain.until)
 	}
 	at = min(at, c.calls.readyAt(f.id))
 	if c.calls.troubled(f.id, c.now) {
@@ -167,6 +170,10 @@ func (f *follower) truncate(c *Core, d EpochEnd) {
 			f.id, c.election.Epoch, end, max(committed(c), c.log.start))
 		return
 	}
+	if end == c.log.end {
+		f.inVain(c, "truncation refused")
+		return
+	}
 	seq := c.log.truncate(end)
 	c.pace.asked(c.now, seq)
 	c.out.Truncate = &Truncate{Seq: seq, End: end}
@@ -180,22 +187,28 @@ func (f *follower) load(c *Core, id SnapshotID) {
 	if id.EndOffset < 0 || id.Epoch < 0 || id.Epoch > c.election.Epoch {
 		return
 	}
-	f.heard(c)
 	if _, have := c.log.snapshot(id); have || id.EndOffset <= committed(c) {
-		c.trace("snapshot refused", f.id)
-		c.calls.conn(f.id).backoff = c.now.Add(c.cfg.Timing.RetryBackoff)
+		f.inVain(c, "snapshot refused")
 		return
 	}
+	f.heard(c)
 	f.download = &download{id: id}
 	c.trace("downloading", f.id)
 }
 
 // append takes the batches up to the first one of an epoch above ours: they
-// belong to a leader that we do not follow yet (KAFKA-18723).
+// belong to a leader that we do not follow yet (KAFKA-18723). Records of which
+// none can be used are no success.
 func (f *follower) append(c *Core, call Call, a FetchAnswer) {
-	f.heard(c)
 	span := a.Span.upTo(c.election.Epoch)
-	if span.Base == c.log.end && span.End > span.Base && span.follows(c.log.lastEpoch()) {
+	fits := span.Base == c.log.end && span.End > span.Base && span.follows(c.log.lastEpoch())
+	if !fits && (a.Damaged || a.Span.End > a.Span.Base) {
+		f.inVain(c, "records refused")
+	} else {
+		f.heard(c)
+		c.vain = vain{}
+	}
+	if fits {
 		seq := c.log.next()
 		for _, e := range span.Epochs {
 			c.log.epochs.assign(e)
@@ -288,10 +301,9 @@ func spoiled(c *Core, ev Spoiled) {
 	}
 	c.installing = 0
 	c.log.reported(ev.Seq, c.log.written, true)
-	c.trace("snapshot spoiled", kafka.NoNode)
 	if f, ok := c.role.(*follower); ok {
 		f.download = nil
-		pause(c, f.id)
+		f.inVain(c, "snapshot spoiled")
 	}
 }
 
@@ -300,7 +312,7 @@ func installed(c *Core, ev Installed) {
 	if ev.Seq != c.installing {
 		return
 	}
-	c.installing = 0
+	c.installing, c.vain = 0, vain{}
 	c.log.reported(ev.Seq, c.log.written, true)
 	c.log.install(ev.Snapshot, ev.Voters, ev.Levels)
 	c.hw = max(c.hw, ev.Snapshot.ID.EndOffset)

@@ -136,8 +136,13 @@ func act(c *Core, call Call, from kafka.NodeID, code kerr.Code, body Body) {
 			return
 		}
 	case FetchAnswer:
-		if f, ok := c.role.(*follower); ok && code == kerr.None && a.Hint.Leader == f.id {
+		f, follows := c.role.(*follower)
+		switch {
+		case follows && code == kerr.None && a.Hint.Leader == f.id:
 			f.fetchAnswered(c, call, a)
+			return
+		case follows && code == kerr.KafkaStorageError && from == f.id:
+			f.inVain(c, "leader cannot read its log")
 			return
 		}
 	case SnapshotAnswer:

@@ -112,6 +112,9 @@ type FetchAnswer struct {
 	Read Read
 	// Span says, in an answer of a peer, what its records are.
 	Span Span
+	// Damaged tells, in an answer of a peer, that behind those of Span it brought
+	// records that cannot be used.
+	Damaged bool
 }
 
 // Read is a part of our log: whole batches from From, below Below, at most

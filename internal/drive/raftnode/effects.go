@@ -19,6 +19,7 @@ func (l *loop) step(ev raft.Event) {
 		l.n.cfg.Observer.Stepped(ev, l.core.State(), effects)
 	}
 	l.carryOut(effects)
+	l.giveUpIfDamaged()
 }
 
 // carryOut does what a step asks for, in the order that makes it safe: the
@@ -42,6 +43,7 @@ func (l *loop) carryOut(e raft.Effects) {
 	for _, m := range e.Send {
 		l.send(m)
 	}
+	l.shared = sharedRead{}
 	l.pending = append(l.pending, e.SendSync...)
 	for _, r := range e.Refused {
 		l.refuse(r)
@@ -123,7 +125,7 @@ func (l *loop) send(m raft.Message) {
 func (l *loop) withBytes(body raft.Body) (raft.Body, []byte) {
 	switch a := body.(type) {
 	case raft.FetchAnswer:
-		return l.n.readRecords(a)
+		return l.readRecords(a)
 	case raft.SnapshotAnswer:
 		return l.n.folder.readChunk(a)
 	}

@@ -18,6 +18,8 @@ type loop struct {
 	calls      map[raft.Call]received // requests of peers that wait for an answer
 	lastCall   raft.Call
 	payload    []byte // bytes of the answer being handled
+	shared     sharedRead
+	damaged    error // found in our own log, and not acted on yet
 	proposals  map[uint64]*proposal
 	lastTicket uint64
 	pending    []raft.Pending // sends that wait for a sync

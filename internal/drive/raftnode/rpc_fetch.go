@@ -3,6 +3,7 @@ package raftnode
 import (
 	"time"
 
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/raft"
@@ -98,7 +99,7 @@ func (w translator) askFetch(f raft.FetchRequest) kmsg.Request {
 }
 
 // readFetch describes the records an answer brings. Damaged ones are left out,
-// with all that follows; the next fetch asks for them again.
+// with all that follows.
 func (w translator) readFetch(r *kmsg.FetchResponse) (raft.Body, []byte, kerr.Code) {
 	if r.ErrorCode != 0 {
 		return nil, nil, kerr.Code(r.ErrorCode)
@@ -122,22 +123,12 @@ func (w translator) readFetch(r *kmsg.FetchResponse) (raft.Body, []byte, kerr.Co
 		a.Snapshot = &raft.SnapshotID{EndOffset: kafka.Offset(s.EndOffset), Epoch: kafka.Epoch(s.Epoch)}
 	}
 	span, whole, err := spanOf(p.RecordBatches)
+	if err == nil && len(whole) == 0 && len(p.RecordBatches) > 0 {
+		err = batch.ErrShort // a leader sends one whole batch at least
+	}
 	if err != nil {
 		w.log.warn(a.Hint.Leader, "leader sent damaged records", "leader", a.Hint.Leader, "epoch", a.Hint.Epoch, "err", err)
 	}
-	a.Span = span
+	a.Span, a.Damaged = span, err != nil
 	return a, whole, kerr.None
-}
-
-// readRecords adds the records an answer of ours stands for.
-func (n *Node) readRecords(a raft.FetchAnswer) (raft.Body, []byte) {
-	if a.Read.From >= a.Read.Below {
-		return a, nil
-	}
-	raw, err := n.log.Read(nil, a.Read.From, a.Read.Below, int(a.Read.MaxBytes))
-	if err != nil {
-		n.cfg.Log.Warn("records for a peer cannot be read", "offset", a.Read.From, "err", err)
-		return raft.Refuse(raft.FetchRequest{}, kerr.UnknownServerError, a.Hint), nil
-	}
-	return a, raw
 }
