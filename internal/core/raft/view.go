@@ -107,9 +107,23 @@ func (c *Core) leads() bool {
 
 // hint is what every answer tells. A leader hands out its own listeners.
 func (c *Core) hint() Hint {
-	id, at := c.role.leader()
+	id, at := c.leaderListeners()
 	if id == c.cfg.Self.Node && id >= 0 {
 		at = c.cfg.Endpoints
 	}
 	return Hint{Epoch: c.election.Epoch, Leader: id, Endpoints: at}
+}
+
+// leaderListeners are the addresses of the leader that were told, and for listeners
+// of which nothing was told those of the voter set: an answer names the address on
+// the listener it was asked on, and no other.
+func (c *Core) leaderListeners() (kafka.NodeID, Endpoints) {
+	id, at := c.role.leader()
+	told := len(at)
+	for _, e := range c.quorum.voters().endpoints(id) {
+		if _, known := at[:told].Named(e.Name); !known {
+			at = append(at[:len(at):len(at)], e)
+		}
+	}
+	return id, at
 }
