@@ -24,13 +24,17 @@ type change struct {
 
 // no is why a change is refused; the zero value refuses nothing.
 type no struct {
-	code kerr.Code
-	why  string
+	code   kerr.Code
+	why    string
+	passes bool // the same request is taken a moment later
 }
 
 func because(code kerr.Code, format string, args ...any) no {
-	return no{code, fmt.Sprintf(format, args...)}
+	return no{code: code, why: fmt.Sprintf(format, args...)}
 }
+
+// notYet refuses what is to be asked again.
+func notYet(why string) no { return no{code: kerr.RequestTimedOut, why: why, passes: true} }
 
 // tell answers a change in the form that its request has.
 func (n no) tell(c *Core, call Call, request Body) {
@@ -38,7 +42,11 @@ func (n no) tell(c *Core, call Call, request Body) {
 		return
 	}
 	if _, update := request.(UpdateVoterRequest); update {
-		c.answer(call, UpdateVoterAnswer{Err: n.code, Hint: c.hint()})
+		a := UpdateVoterAnswer{Err: n.code, Hint: c.hint(), Why: n.why}
+		if n.passes {
+			a.Why = ""
+		}
+		c.answer(call, a)
 		return
 	}
 	c.answer(call, ChangeAnswer{Err: n.code, Why: n.why})
@@ -135,9 +143,9 @@ func reachable(c *Core, at Endpoints) no {
 func (l *leader) free() no {
 	switch {
 	case l.change != nil:
-		return because(kerr.RequestTimedOut, "another change of the voters is under way")
+		return notYet("another change of the voters is under way")
 	case l.hw < 0:
-		return because(kerr.RequestTimedOut, "nothing is committed in this epoch yet")
+		return notYet("nothing is committed in this epoch yet")
 	}
 	return no{}
 }

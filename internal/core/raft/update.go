@@ -55,6 +55,7 @@ func mayUpdate(c *Core, r UpdateVoterRequest) no {
 	n := l.free()
 	if n.code == kerr.None && level >= 1 {
 		n = l.settledVoters(c)
+		n.passes = true
 	}
 	switch {
 	case n.code != kerr.None:

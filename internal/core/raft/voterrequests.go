@@ -48,6 +48,9 @@ type UpdateVoterRequest struct {
 type UpdateVoterAnswer struct {
 	Err  kerr.Code
 	Hint Hint
+	// Why says, in an answer of ours, what is wrong with the voter's addresses or
+	// levels. It is not sent; empty when the voter needs only ask again.
+	Why string
 }
 
 // VersionsRequest asks a node for the kraft.version levels it supports

@@ -63,6 +63,7 @@ func (w translator) outcome(m raft.Message, addr string, resp kmsg.Response, err
 		w.refused(m, addr, resp.Key(), code)
 		return event{raft.Unanswered{Call: m.Call, Code: code}}
 	}
+	w.tellRefusedSelf(m, addr, body)
 	return answered{raft.Answered{Call: m.Call, Body: body}, raw}
 }
 

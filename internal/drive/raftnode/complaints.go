@@ -50,6 +50,20 @@ func (c *complaints) warn(about any, text string, args ...any) {
 	}
 }
 
+// warnIfItGoesOn logs a complaint the second time, and from then on as warn does:
+// what happens once may be over.
+func (c *complaints) warnIfItGoesOn(about any, text string, args ...any) {
+	if c == nil {
+		return
+	}
+	if _, first := c.due(complaint{text, onlyOnce{about}}); !first {
+		c.warn(about, text, args...)
+	}
+}
+
+// onlyOnce is what a complaint is about that was not made yet.
+type onlyOnce struct{ about any }
+
 // due counts a complaint; more is how many were swallowed since the last one.
 func (c *complaints) due(what complaint) (more int, due bool) {
 	c.mu.Lock()

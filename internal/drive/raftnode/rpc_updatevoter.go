@@ -58,3 +58,32 @@ func (w translator) readUpdateVoter(r *kmsg.UpdateRaftVoterResponse) (raft.Body,
 	}
 	return raft.UpdateVoterAnswer{Err: kerr.Code(r.ErrorCode), Hint: hint.Hint}, kerr.None
 }
+
+// tellRefusedUpdate tells the operator of a leader of a voter whose addresses or
+// levels it does not take: the cluster works, but no later leader finds that voter.
+func (w translator) tellRefusedUpdate(asked, told raft.Body) {
+	a, update := told.(raft.UpdateVoterAnswer)
+	if !update || a.Why == "" {
+		return
+	}
+	r := asked.(raft.UpdateVoterRequest)
+	w.log.warn(r.Voter, "the voters are not updated with what one of them says of itself",
+		"voter", r.Voter.Node, "directory", r.Voter.Dir, "advertised", r.Endpoints, "error", a.Err, "why", a.Why)
+}
+
+// tellRefusedSelf tells the operator of a voter that its leader does not take what
+// it says of itself. A leader that is not ready yet refuses too: that is told when
+// it goes on.
+func (w translator) tellRefusedSelf(m raft.Message, addr string, told raft.Body) {
+	a, update := told.(raft.UpdateVoterAnswer)
+	if !update {
+		return
+	}
+	switch a.Err {
+	case kerr.None, kerr.UnsupportedVersion, kerr.NotLeaderOrFollower, kerr.FencedLeaderEpoch, kerr.UnknownLeaderEpoch, kerr.BrokerNotAvailable:
+		return
+	}
+	r := m.Body.(raft.UpdateVoterRequest)
+	w.log.warnIfItGoesOn(addr, "the leader does not take the addresses that this voter advertises, so its entry among the voters stays as it was",
+		"leader", m.To, "addr", addr, "advertised", r.Endpoints, "error", a.Err)
+}

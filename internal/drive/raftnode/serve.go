@@ -36,7 +36,10 @@ func (n *Node) Handle(ctx context.Context, from RequestInfo, req kmsg.Request, r
 		if n.stranger(body) {
 			queue = n.outer
 		}
-		it = received{body, func(a raft.Body, raw []byte) { reply(respond(from, req, a, raw)) }}
+		it = received{body, func(a raft.Body, raw []byte) {
+			n.wire.tellRefusedUpdate(body, a)
+			reply(respond(from, req, a, raw))
+		}}
 	}
 	select {
 	case queue <- it:
