@@ -36,11 +36,12 @@ simulation:
 	$(GO) test -v -count=1 -timeout 15m ./internal/sim -seeds 1000
 
 # Every state of small quorums: first the toy on which the explorer is calibrated, then the core; each of its large
-# scopes gets this long, or, with -1s, all it needs.
+# scopes gets this long, or, with -1s, all it needs. SCOPE=NAME explores only that one.
 EXPLORE ?= 10s
+SCOPE ?=
 explorer:
 	$(GO) test -v -count=1 -timeout 60m ./internal/explore -toy-restarts 0
-	$(GO) test -v -count=1 -timeout 180m -run 'ExploreTheCore' ./internal/core/raft -explore $(EXPLORE)
+	$(GO) test -v -count=1 -timeout 180m -run 'ExploreTheCore' ./internal/core/raft -explore $(EXPLORE) -only '$(SCOPE)'
 
 # One seed is one story: with one processor and with two, with the race detector and without.
 hashes:

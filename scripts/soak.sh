@@ -6,7 +6,8 @@
 #   scenes    SOAK_SEEDS (1000) seeds of each scene; P4 in all orders
 #   mutants   every planted bug
 #   persist   every persist point: crashes and faults
-#   explorer  all scopes to their end
+#   explorer  all scopes to their end: a line each, and their sum; fails if one
+#             does not finish
 #   trace     steps of simulated runs and of real processes, checked against the
 #             abstract model
 #   spec      the specification in TLA+ and SPIN

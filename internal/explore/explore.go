@@ -3,11 +3,18 @@
 // what it explores; the quorum's core is explored by the tests of package raft,
 // which see inside it. How far this can be trusted is measured on a small model
 // whose number of states is known (see toy_test.go).
+//
+// All processors work on one level at a time. What they count does not depend on
+// how many they are: a level is the set of the new states that the one before
+// leads to, whoever finds them first.
 package explore
 
 import (
-	"encoding/binary"
 	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // Model is a system of states and steps. A state is a string of bytes; equal
@@ -17,7 +24,7 @@ type Model interface {
 	// Next calls emit for each step that is possible in a state, also when it
 	// leads back to it; step is a number that the model can tell about. The bytes
 	// may be used again after emit. An error ends the search: the step breaks a
-	// rule.
+	// rule. Next is called by several goroutines at the same time.
 	Next(state []byte, emit func(step uint32, next []byte)) error
 }
 
@@ -29,10 +36,12 @@ type Broken struct {
 
 func (b *Broken) Error() string { return b.Rule }
 
-// Limits bound a search; 0 is no limit.
+// Limits bound a search; 0 is no limit. Where a search ends that meets one depends
+// on how its goroutines are scheduled.
 type Limits struct {
 	States int
-	// Enough ends the search when it returns true; it is asked from time to time.
+	// Enough ends the search when it returns true; it is asked from time to time,
+	// by several goroutines.
 	Enough func() bool
 }
 
@@ -43,7 +52,7 @@ type Found struct {
 	Depth       int // levels: one more than the steps to the farthest state
 	Complete    bool
 	Broken      error    // the rule that a step breaks, or nil
-	Path        []uint32 // the steps to there
+	Path        []uint32 // the steps to there, one of the shortest ways
 }
 
 func (f Found) String() string {
@@ -54,136 +63,141 @@ func (f Found) String() string {
 	return text
 }
 
-// search is a breadth-first search under way. Of a visited state it keeps 64
-// bits of fingerprint, and the step that led to it.
+// search is a breadth-first search under way.
 type search struct {
-	found   Found
-	seen    set
-	parents []link
-	next    []byte // the states of the next level: number, length, bytes
+	model  Model
+	limits Limits
+	seen   *seen
+	stop   atomic.Bool
+
+	mu     sync.Mutex
+	broken error
+	at     uint32 // the state whose step broke the rule
 }
 
-// link tells how a state was first reached.
-type link struct{ parent, step uint32 }
-
-// All explores a model to its end, to a limit, or to the first broken rule. At
-// most 2^32 states are visited, and two states are taken for one when their
-// fingerprints agree: with n states the chance of that is about n*n / 2^65.
+// All explores a model to its end, to a limit, or to the first broken rule, with
+// as many goroutines as there are processors for. It keeps nothing of a visited
+// state but a fingerprint and how it was reached: at most 2^32 are visited, and
+// see fingerprint for the chance that two are taken for one.
 func All(m Model, limits Limits) Found {
-	s := &search{seen: newSet()}
-	s.visit(0, 0, m.Start())
-	for len(s.next) > 0 {
-		s.found.Depth++
-		level := s.next
-		s.next = nil
-		for at := 0; at < len(level); {
-			number, size := binary.LittleEndian.Uint32(level[at:]), int(binary.LittleEndian.Uint32(level[at+4:]))
-			state := level[at+8 : at+8+size]
-			at += 8 + size
-			err := m.Next(state, func(step uint32, next []byte) {
-				s.found.Transitions++
-				s.visit(number, step, next)
-			})
-			if err != nil {
-				s.broke(number, err)
-				return s.found
-			}
-			if limits.States > 0 && s.found.States >= limits.States || limits.Enough != nil && s.found.States%512 == 0 && limits.Enough() {
-				return s.found
-			}
+	s := &search{model: m, limits: limits, seen: newSeen()}
+	var f Found
+	first := worker{s: s}
+	first.visit(none, 0, m.Start())
+	workers, level := []*worker{&first}, first.flush()
+	for len(level) > 0 && !s.stop.Load() {
+		f.Depth++
+		workers = s.expand(level, workers[:0])
+		level = nil
+		for _, w := range workers {
+			f.Transitions += w.transitions
+			level = append(level, w.flush()...)
 		}
 	}
-	s.found.Complete = true
-	return s.found
+	f.States, f.Complete, f.Broken = s.seen.len(), len(level) == 0 && !s.stop.Load(), s.broken
+	if s.broken != nil {
+		f.Path = s.path()
+	}
+	return f
 }
 
-func (s *search) visit(parent, step uint32, state []byte) {
-	if !s.seen.add(fingerprint(state)) {
-		return
+// expand takes every step from the states of a level.
+func (s *search) expand(level []block, workers []*worker) []*worker {
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(level)) {
+		w := &worker{s: s}
+		workers = append(workers, w)
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				if i >= len(level) || !w.block(level[i]) {
+					return
+				}
+				level[i] = nil
+			}
+		})
 	}
-	number := uint32(len(s.parents))
-	s.parents = append(s.parents, link{parent, step})
-	s.found.States++
-	s.next = binary.LittleEndian.AppendUint32(s.next, number)
-	s.next = binary.LittleEndian.AppendUint32(s.next, uint32(len(state)))
-	s.next = append(s.next, state...)
+	wg.Wait()
+	return workers
 }
 
-// broke notes the broken rule and the way to it.
-func (s *search) broke(number uint32, err error) {
-	s.found.Broken = err
-	if b, ok := err.(*Broken); ok {
-		s.found.Path = []uint32{b.Step}
-	}
-	for number != 0 {
-		s.found.Path = append([]uint32{s.parents[number].step}, s.found.Path...)
-		number = s.parents[number].parent
-	}
+// worker is one goroutine's part of a level.
+type worker struct {
+	s           *search
+	transitions int
+	full        []block
+	open        block
+	number      uint32 // of the state whose steps are taken
 }
 
-// fingerprint mixes the bytes of a state, eight at a time.
-func fingerprint(state []byte) uint64 {
-	h := uint64(len(state)) * 0x9e3779b97f4a7c15
-	for len(state) >= 8 {
-		h = mix(h ^ binary.LittleEndian.Uint64(state))
-		state = state[8:]
+// block takes every step from the states of a block; false when the search ends.
+func (w *worker) block(b block) bool {
+	s := w.s
+	for number, state := range b.states() {
+		if s.stop.Load() {
+			return false
+		}
+		w.number = number
+		if err := s.model.Next(state, w.emit); err != nil {
+			s.breaks(number, err)
+			return false
+		}
+		if s.limits.States > 0 && s.seen.len() >= s.limits.States {
+			s.stop.Store(true)
+		}
 	}
-	var rest [8]byte
-	copy(rest[:], state)
-	if h = mix(h ^ binary.LittleEndian.Uint64(rest[:])); h == 0 {
-		h = 1 // 0 marks an empty place of the set
+	if s.limits.Enough != nil && s.limits.Enough() {
+		s.stop.Store(true)
 	}
-	return h
-}
-
-// mix is the finalizer of splitmix64 after a multiplication: each bit of the
-// input changes half of the output.
-func mix(h uint64) uint64 {
-	h *= 0x9e3779b97f4a7c15
-	h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
-	h = (h ^ h>>27) * 0x94d049bb133111eb
-	return h ^ h>>31
-}
-
-// set is an open-addressed set of fingerprints.
-type set struct {
-	places []uint64
-	count  int
-}
-
-func newSet() set { return set{places: make([]uint64, 1<<12)} }
-
-// add tells whether a fingerprint is new, and keeps it.
-func (s *set) add(h uint64) bool {
-	if s.count*4 > len(s.places)*3 {
-		s.grow()
-	}
-	if !s.put(h) {
-		return false
-	}
-	s.count++
 	return true
 }
 
-func (s *set) put(h uint64) bool {
-	mask := uint64(len(s.places) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		switch s.places[i] {
-		case 0:
-			s.places[i] = h
-			return true
-		case h:
-			return false
-		}
+func (w *worker) emit(step uint32, next []byte) {
+	w.transitions++
+	w.visit(w.number, step, next)
+}
+
+func (w *worker) visit(parent, step uint32, state []byte) {
+	number, isNew := w.s.seen.add(fingerprint(state), link{parent, step})
+	if !isNew {
+		return
+	}
+	if w.open.room(state) < 0 {
+		w.full = append(w.full, w.open)
+		w.open = nil
+	}
+	w.open = w.open.with(number, state)
+}
+
+// flush gives the new states.
+func (w *worker) flush() []block {
+	if len(w.open) > 0 {
+		w.full = append(w.full, w.open)
+		w.open = nil
+	}
+	return w.full
+}
+
+// breaks notes the first broken rule that is met.
+func (s *search) breaks(number uint32, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stop.Store(true)
+	if s.broken == nil {
+		s.broken, s.at = err, number
 	}
 }
 
-func (s *set) grow() {
-	old := s.places
-	s.places = make([]uint64, 2*len(old))
-	for _, h := range old {
-		if h != 0 {
-			s.put(h)
-		}
+// path is the way to the broken rule.
+func (s *search) path() []uint32 {
+	var back []uint32
+	if b, ok := s.broken.(*Broken); ok {
+		back = []uint32{b.Step}
 	}
+	for l := s.seen.link(s.at); l.parent != none; l = s.seen.link(l.parent) {
+		back = append(back, l.step)
+	}
+	slices.Reverse(back)
+	return back
 }

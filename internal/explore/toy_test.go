@@ -3,6 +3,9 @@ package explore
 import (
 	"encoding/binary"
 	"flag"
+	"reflect"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -210,6 +213,48 @@ func TestToyHasItsStates(t *testing.T) {
 	}
 	if *toyRestarts >= 2 {
 		f(2, 2, 5_439_270, 100_075_437, 27)
+	}
+}
+
+// How many processors there are changes nothing of what is found: the same states go through
+// the hands of one, two and five goroutines.
+func TestProcessorsFindTheSame(t *testing.T) {
+	was := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(was)
+	var first Found
+	for _, processors := range []int{1, 2, 5} {
+		runtime.GOMAXPROCS(processors)
+		found := All(toy{epochs: 1, restarts: 3}, Limits{})
+		if processors == 1 {
+			first = found
+		}
+		if !reflect.DeepEqual(found, first) || !found.Complete {
+			t.Errorf("%d processors find %v, one finds %v", processors, found, first)
+		}
+	}
+	t.Log(first)
+}
+
+// A way that is told leads from the start to the state whose step breaks a rule,
+// and none is shorter.
+func TestPathLeadsToTheBrokenRule(t *testing.T) {
+	m := toy{epochs: 2, restarts: 1, forgetful: true}
+	found := All(m, Limits{})
+	state := m.Start()
+	for i, step := range found.Path {
+		var next []byte
+		err := m.Next(state, func(s uint32, b []byte) {
+			if s == step && next == nil {
+				next = slices.Clone(b)
+			}
+		})
+		if last := i == len(found.Path)-1; (err != nil) != last || !last && next == nil {
+			t.Fatalf("step %d of %d: %v", i+1, len(found.Path), err)
+		}
+		state = next
+	}
+	if len(found.Path) != found.Depth {
+		t.Errorf("%d steps, and the rule is broken on level %d", len(found.Path), found.Depth)
 	}
 }
 

@@ -59,8 +59,9 @@ func deepen(v reflect.Value) {
 	}
 }
 
-// canon writes values in one way: times relative to now, numbers of writes
-// relative to the last one, and no numbers of calls.
+// canon writes values in one way: times relative to now, of which those that have
+// passed are all the same, numbers of writes relative to the last one, and no
+// numbers of calls.
 type canon struct {
 	to    []byte
 	now   kafka.Instant
@@ -72,11 +73,12 @@ func (k *canon) int(i int64) { k.to = binary.AppendVarint(k.to, i) }
 func (k *canon) value(v reflect.Value) {
 	switch v.Type() {
 	case reflect.TypeFor[kafka.Instant]():
-		if at := kafka.Instant(v.Int()); at != kafka.Never {
-			k.int(int64(at - k.now))
-			return
+		switch at := kafka.Instant(v.Int()); {
+		case at == kafka.Never:
+			k.int(1 << 40)
+		default:
+			k.int(max(int64(at-k.now), -1))
 		}
-		k.int(1 << 40)
 		return
 	case reflect.TypeFor[Seq]():
 		if v.Uint() == 0 {

@@ -6,19 +6,19 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 )
 
-// outcome is remembered: what a part does depends on nothing else.
+// outcome is looked up: what a part does depends on nothing else.
 func (s *scope) outcome(id uint32, act int, arg uint32) *outcomeOf {
-	key := uint64(id)<<32 | uint64(act)<<28 | uint64(arg)
-	if o, known := s.memo[key]; known {
-		return o
-	}
-	before := s.parts[id]
+	return s.remembered(uint64(id)<<32|uint64(act)<<28|uint64(arg), func() *outcomeOf { return s.find(id, act, arg) })
+}
+
+func (s *scope) find(id uint32, act int, arg uint32) *outcomeOf {
+	before := *s.parts.at(id)
 	h := before.try(func(p *part, h *happened) { s.act(p, h, act, arg) })
 	if s.atOnce || s.quick {
 		h = s.settleDisk(h)
 	}
 	if h.rule == "" && act == actDeliver {
-		h.rule = preVoteLeftTraces(before, h, s.messages[arg])
+		h.rule = preVoteLeftTraces(before, h, s.messages.at(arg).envelope)
 	}
 	if s.bug != nil {
 		s.bug(before, &h)
@@ -26,7 +26,7 @@ func (s *scope) outcome(id uint32, act int, arg uint32) *outcomeOf {
 	o := &outcomeOf{rule: h.rule, beyond: h.part.core.election.Epoch > s.epochs}
 	if h.rule == "" && !o.beyond {
 		for n := range kafka.NodeID(s.nodes() + 1) {
-			if was := before.core.calls.conn(n).call; was != 0 && was != h.part.core.calls.conn(n).call {
+			if was := before.call(n); was != 0 && was != h.part.call(n) {
 				o.closed |= 1 << n
 			}
 		}
@@ -35,14 +35,13 @@ func (s *scope) outcome(id uint32, act int, arg uint32) *outcomeOf {
 		}
 		o.part, o.sent = s.part(h.part), s.network(h.part, h.sent)
 	}
-	s.memo[key] = o
 	return o
 }
 
 func (s *scope) act(p *part, h *happened, act int, arg uint32) {
 	switch act {
 	case actDeliver:
-		p.receive(s.messages[arg], h)
+		p.receive(s.messages.at(arg).envelope, h)
 	case actTimeout:
 		p.timeout(h)
 	case actWrite:
@@ -61,6 +60,8 @@ func (s *scope) act(p *part, h *happened, act int, arg uint32) {
 		p.step(Received{1, RemoveVoterRequest{Voter: v.Key}}, envelope{}, h)
 	case actLose:
 		p.lose(h)
+	case actPause:
+		p.pause(h)
 	}
 }
 
@@ -99,6 +100,9 @@ func (s *scope) settleDisk(h happened) happened {
 func (s *scope) network(from *part, sent []envelope) []uint16 {
 	var out []uint16
 	for _, e := range sent {
+		if s.gone != 0 && e.to == s.gone {
+			continue
+		}
 		switch body := e.body.(type) {
 		case FetchRequest:
 			if _, follows := from.core.role.(*follower); s.mute || !follows && !s.seek {
@@ -121,5 +125,6 @@ func (s *scope) network(from *part, sent []envelope) []uint16 {
 		}
 		out = append(out, s.message(e))
 	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }

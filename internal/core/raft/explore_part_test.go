@@ -26,6 +26,7 @@ type part struct {
 	held    []Pending
 
 	formatted Voters // of the checkpoint 0-0, or nil
+	longer    bool   // what is known of longer logs has influence here (B6)
 }
 
 // diskOp is an append, or a cut when it has no batches.
@@ -66,7 +67,7 @@ func (s *scope) newPart(id kafka.NodeID) *part {
 		}
 		set = set.With(v)
 	}
-	p := &part{id: id, file: NoElection(), core: &Core{cfg: Config{
+	p := &part{id: id, longer: s.longer != 0, file: NoElection(), core: &Core{cfg: Config{
 		Self: kafka.ReplicaKey{Node: id, Dir: dirOf(id)}, Controller: true, Endpoints: endpointsOf(id),
 		Listener: "CONTROLLER", Static: set, Timing: instantly(), Rand: rand.New(noChance{}),
 	}}}
@@ -126,9 +127,22 @@ func (p *part) forget() {
 	if c.log.truncated <= c.log.done {
 		c.log.truncated = 0
 	}
-	c.longer, c.silence = noLongerLog, silence{} // their times are never reached here
+	c.silence = silence{} // its time is never reached here
+	if c.longer.ended = c.now; !p.longer {
+		c.longer = noLongerLog // nor is its
+	} else if c.longer.due != kafka.Never {
+		c.longer.due = c.now.Add(roundPause)
+	}
 	if _, waits := c.role.(*unattached); waits {
 		c.calls.ring = 0
+	}
+	for i := range c.calls.conns {
+		switch x := &c.calls.conns[i]; {
+		case x.call == 0:
+			x.sent, x.limit = 0, 0
+		case x.waiting(c.now):
+			x.sent = c.now
+		}
 	}
 	p.anyTime()
 	if l, leads := c.role.(*leader); leads {
@@ -179,7 +193,7 @@ func (p *part) boot(k int, h *happened) {
 	if n := len(p.durable); n > 0 {
 		st.LogEnd = p.durable[n-1].end
 	}
-	core, effects, err := New(0, p.core.cfg, st)
+	core, effects, err := New(1, p.core.cfg, st) // a time that was never set has passed
 	if err != nil {
 		h.rule = "V5: " + err.Error()
 		return
@@ -215,6 +229,15 @@ func (p *part) timeout(h *happened) {
 	m := member{core: p.core}
 	p.core.now = max(p.core.now, m.timer())
 	p.core.due = p.core.now
+	p.step(Passed{}, envelope{}, h)
+}
+
+// pause lets the time pass after which a longer log starts a round. It ends before
+// the time of the role does.
+func (p *part) pause(h *happened) {
+	p.core.now = p.core.longer.due
+	p.core.due = p.core.now
+	p.anyTime()
 	p.step(Passed{}, envelope{}, h)
 }
 
@@ -301,9 +324,17 @@ type unsupportedVersion struct{}
 
 func (unsupportedVersion) body() {}
 
+// call is the call to a node that the part waits for, or 0.
+func (p *part) call(to kafka.NodeID) Call {
+	if i := slices.IndexFunc(p.core.calls.conns, func(x conn) bool { return x.to == to }); i >= 0 {
+		return p.core.calls.conns[i].call
+	}
+	return 0
+}
+
 // settled tells that a request whose answer nobody waits for can never again
 // change anything here, so that it need not be kept.
-func (p *part) settled(e *envelope) bool {
+func (p *part) settled(e envelope) bool {
 	mine := p.core.election
 	switch r := e.body.(type) {
 	case VoteRequest:
@@ -315,7 +346,8 @@ func (p *part) settled(e *envelope) bool {
 	case EndRequest:
 		return r.Epoch < mine.Epoch
 	case FetchRequest:
-		return r.Epoch < mine.Epoch
+		stood := mine.Leader < 0 && mine.Voted.Node == p.id // a candidate may yet lead
+		return r.Epoch < mine.Epoch || r.Epoch == mine.Epoch && !stood && !p.core.leads()
 	}
 	return false
 }
@@ -338,7 +370,7 @@ func (p *part) key() string {
 	k.value(reflect.ValueOf(p.last))
 	for _, m := range p.held {
 		k.value(reflect.ValueOf(m))
-		k.value(reflect.ValueOf(p.core.calls.conn(m.Message.To).call == m.Message.Call))
+		k.value(reflect.ValueOf(p.call(m.Message.To) == m.Message.Call))
 	}
 	return string(k.to)
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/explore"
 )
 
@@ -41,6 +42,9 @@ func settlesAtOnce(before *part, h *happened) {
 	}
 }
 
+// waitsForTheTimer has a voter forget that a round is to begin.
+func waitsForTheTimer(_ *part, h *happened) { h.part.core.longer.due = kafka.Never }
+
 // keepsItsName has a node that lost its disk go on under the directory's old id.
 func keepsItsName(before *part, h *happened) {
 	if p := h.part; p.core.cfg.Self != before.core.cfg.Self {
@@ -51,6 +55,8 @@ func keepsItsName(before *part, h *happened) {
 // bugOf is one that a scope has to find.
 func bugOf(s scope) func(*part, *happened) {
 	switch {
+	case s.longer != 0:
+		return waitsForTheTimer
 	case s.mute:
 		return forgetsVotes
 	case s.bounds[losses] > 0:

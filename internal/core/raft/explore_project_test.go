@@ -22,10 +22,11 @@ var (
 // each batch of the log, and how many batches the node knows as committed. A
 // leader and one that was it show no vote: they cannot vote in that epoch.
 func (s *scope) project(state []byte) string {
-	w := s.open(state)
+	var w opened
+	w.open(s, state)
 	var out strings.Builder
-	for i, id := range w.parts[:s.nodes()] {
-		p := s.parts[id]
+	for i := range s.nodes() {
+		p := w.node(i)
 		if i > 0 {
 			out.WriteByte('|')
 		}

@@ -10,7 +10,7 @@ import (
 // remember adds to the past what a node shows after its step, and names the rule
 // that this breaks.
 func (w *opened) remember(i int, id uint32) (uint16, string) {
-	s, p, h := w.s, w.s.parts[id], &w.s.pasts[w.past]
+	s, p, h := w.s, *w.s.parts.at(id), w.s.pasts.at(uint32(w.past))
 	var next past
 	changed := false
 	if e := p.core.election; e.Leader >= 0 && h.led[e.Epoch] != int8(e.Leader) {
@@ -53,9 +53,9 @@ func (w *opened) remember(i int, id uint32) (uint16, string) {
 // was destroyed counts: what it had promised is no rule any more.
 func (w *opened) copies(i int, id uint32, voters Voters, n int, b stored) (have int) {
 	for j := range w.s.nodes() {
-		p := w.s.parts[w.parts[j]]
+		p := w.node(j)
 		if j == i {
-			p = w.s.parts[id]
+			p = *w.s.parts.at(id)
 		}
 		self := p.core.cfg.Self
 		v, named := voters.Node(p.id)
