@@ -13,6 +13,7 @@ import (
 // bug, and nothing else.
 func (b Bug) arguments() ([]string, error) {
 	words := strings.Fields(b.Layer)
+	scope, explored := strings.CutPrefix(b.Layer, "explorer ")
 	raft := func(run string) []string { return []string{"-run", run, "./internal/core/raft"} }
 	hunt := func(rule string) []string {
 		return []string{"-tags", "hunt", "-run", "^TestUntilABugIsFound$", "./internal/sim", "-rule", rule}
@@ -24,6 +25,8 @@ func (b Bug) arguments() ([]string, error) {
 		return append([]string{"-run", "^TestKIP996_" + words[1] + "($|[^0-9])"}, statementTests...), nil
 	case len(words) == 2 && words[0] == "simulator":
 		return hunt(words[1]), nil
+	case explored:
+		return append(raft("^TestExploreTheCore$"), "-explore", "60s", "-only", scope), nil
 	case b.Layer == "trace":
 		return hunt("protocol"), nil
 	case b.Layer == "persist":

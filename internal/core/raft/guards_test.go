@@ -187,6 +187,28 @@ func TestTheLongerLogStandsOnceForEachAsker(t *testing.T) {
 	}
 }
 
+// B6: who asks in vain while a round of the voter is under way grants the next one,
+// so that one begins when the round is lost.
+func TestTheLongerLogStandsAfterTheRoundInWhichItRefused(t *testing.T) {
+	g := newGuarded(t, 5)
+	for g.core.State().Role != RoleProspective {
+		g.now = max(g.now, g.last.Deadline)
+		g.step(Passed{})
+	}
+	before := g.told["longer log stands"]
+	g.hears(VoteRequest{
+		Voter: kafka.ReplicaKey{Node: 3}, Candidate: kafka.ReplicaKey{Node: 2}, Epoch: 1, LastEpoch: 1, End: 2, PreVote: true,
+	})
+	g.refused()
+	for end := g.now.Add(200 * time.Millisecond); g.now < end; g.step(Passed{}) {
+		g.refused()
+		g.now = min(max(g.now, g.last.Deadline), end)
+	}
+	if rounds := g.told["longer log stands"] - before; rounds != 1 {
+		t.Errorf("%d rounds after the one in which it refused, want 1", rounds)
+	}
+}
+
 // "The caller names the epoch it believes it leads": what was proposed in an
 // earlier one may rest on what was lost since.
 func TestAProposalIsForOneEpoch(t *testing.T) {

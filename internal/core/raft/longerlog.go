@@ -18,7 +18,8 @@ import (
 //
 // So B starts a round at once: at most one for each epoch and asker, not before
 // roundPause after its last one, and only after a fetch to every address that it
-// knows, in case somebody leads.
+// knows, in case somebody leads. When C asks while a round of B is under way, which
+// then is lost because C had refused before, B starts the next one after that.
 type longerLog struct {
 	lost    bool          // our last round was lost and nothing was fetched since
 	ended   kafka.Instant // when
@@ -34,8 +35,17 @@ const roundPause = 50 * time.Millisecond
 
 var noLongerLog = longerLog{due: kafka.Never, epoch: kafka.NoEpoch}
 
-// roundLost notes the end of a round that brought nothing.
-func (g *longerLog) roundLost(now kafka.Instant) { g.lost, g.ended, g.due = true, now, kafka.Never }
+// roundBegins: whoever waited for a round has one now.
+func (g *longerLog) roundBegins() { g.due = kafka.Never }
+
+// roundLost notes the end of a round that brought nothing. Who was refused in the
+// course of it would grant now.
+func (g *longerLog) roundLost(now kafka.Instant) {
+	g.lost, g.ended = true, now
+	if g.due != kafka.Never {
+		g.due = now.Add(roundPause)
+	}
+}
 
 // settled ends it all: somebody leads.
 func (g *longerLog) settled() { g.lost, g.due = false, kafka.Never }
@@ -45,7 +55,8 @@ func (g *longerLog) refused(c *Core, asker kafka.NodeID) {
 	if g.epoch != c.election.Epoch {
 		g.epoch, g.askers, g.began = c.election.Epoch, g.askers[:0], false
 	}
-	if !g.lost || !mayStand(c) || slices.Contains(g.askers, asker) {
+	_, asks := c.role.(*prospective)
+	if !g.lost && !asks || !mayStand(c) || slices.Contains(g.askers, asker) {
 		return
 	}
 	g.askers = append(g.askers, asker)

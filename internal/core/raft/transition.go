@@ -55,6 +55,7 @@ func (c *Core) becomeFollower(epoch kafka.Epoch, leader kafka.NodeID, at Endpoin
 // becomeProspective asks for pre-votes. Nothing becomes durable.
 func (c *Core) becomeProspective() {
 	invariant.Check(c.quorum.electable(c.hw), "an observer stands for election")
+	c.longer.roundBegins()
 	c.enter(newProspective(c))
 }
 
