@@ -151,7 +151,7 @@ func (l *leader) free() no {
 }
 
 func (l *leader) settledVoters(c *Core) no {
-	if last, ok := c.log.voters.last(); ok && last.Offset >= l.hw {
+	if last, ok := c.log.votersAtEnd(); ok && last.Offset >= l.hw {
 		return because(kerr.RequestTimedOut, "the last change of the voters is not committed")
 	}
 	return no{}
@@ -177,7 +177,7 @@ func probed(c *Core, call Call, from kafka.NodeID, a VersionsAnswer) {
 		return
 	}
 	x, level := l.change, c.quorum.level()
-	set, _ := c.log.voters.last()
+	set, _ := c.log.votersAtEnd()
 	x.probe = 0
 	switch _, adds := x.request.(AddVoterRequest); {
 	case a.Err != kerr.None:
@@ -232,7 +232,7 @@ func (l *leader) settleChange(c *Core) (leads bool) {
 			l.giveUp(c, because(kerr.RequestTimedOut, "the change takes too long; it may be committed later"))
 		}
 	}
-	if last, ok := c.log.voters.last(); ok && last.Offset < l.hw && !c.quorum.member() {
+	if last, ok := c.log.votersAtEnd(); ok && last.Offset < l.hw && !c.quorum.member() {
 		c.trace("removed", l.self)
 		c.resign()
 		return false

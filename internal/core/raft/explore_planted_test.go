@@ -35,8 +35,8 @@ func commitsAlone(_ *part, h *happened) {
 // settlesAtOnce takes a change of the voters for committed when it is appended.
 func settlesAtOnce(before *part, h *happened) {
 	c := h.part.core
-	was, _ := before.core.log.voters.last()
-	now, _ := c.log.voters.last()
+	was, _ := before.core.log.votersAtEnd()
+	now, _ := c.log.votersAtEnd()
 	if l, leads := c.role.(*leader); leads && before.core.leads() && now.Offset > was.Offset {
 		l.hw, c.hw = c.log.end, c.log.end
 	}

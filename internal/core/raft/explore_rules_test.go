@@ -128,12 +128,12 @@ func (p *part) breaks(before *part) string {
 // stand, but for one that does not know its removal as committed (R9), and no
 // directory votes twice (R16).
 func (p *part) breaksOfVoters(before *part) string {
-	last, dynamic := p.core.log.voters.last()
+	last, dynamic := p.core.log.votersAtEnd()
 	if !dynamic {
 		return ""
 	}
 	l, leads := p.core.role.(*leader)
-	was, _ := before.core.log.voters.last()
+	was, _ := before.core.log.votersAtEnd()
 	if leads && before.core.leads() && last.Offset > was.Offset {
 		if was.Offset >= l.hw {
 			return fmt.Sprintf("R11: leader %d appends voters at %d, and those at %d are not committed", p.id, last.Offset, was.Offset)

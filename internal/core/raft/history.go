@@ -24,18 +24,18 @@ func (h *history[T]) add(e At[T]) {
 	h.entries = append(h.entries, e)
 }
 
-func (h *history[T]) last() (At[T], bool) {
-	if len(h.entries) == 0 {
-		return At[T]{Offset: kafka.NoOffset}, false
-	}
-	return h.entries[len(h.entries)-1], true
-}
-
-// at gives the value in effect at an offset: the last one at or below it.
+// at gives the value in effect at an offset: the last one at or below it. What
+// the checkpoint of format time says holds only where there is no record. It was
+// written by somebody who could not know what quorum the directory would come to;
+// the first leader of a quorum that began with dynamic voters writes level and
+// voters into its first batch (V-01):
+//
+//  1. A controller is formatted without initial controllers: kraft.version 1.
+//  2. It joins a quorum of static voters, at kraft.version 0, as its log says.
 func (h *history[T]) at(offset kafka.Offset) (At[T], bool) {
 	for i := len(h.entries) - 1; i >= 0; i-- {
-		if h.entries[i].Offset <= offset {
-			return h.entries[i], true
+		if e := h.entries[i]; e.Offset <= offset && (e.Offset >= 0 || offset < 0) {
+			return e, true
 		}
 	}
 	return At[T]{Offset: kafka.NoOffset}, false

@@ -68,7 +68,7 @@ func (l *leader) openEpoch(c *Core, granting []kafka.NodeID) {
 }
 
 func (l *leader) votersToWrite(c *Core) (Voters, bool) {
-	last, ok := c.log.voters.last()
+	last, ok := c.log.votersAtEnd()
 	if !ok || c.quorum.level() < 1 {
 		return nil, false
 	}

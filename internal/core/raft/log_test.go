@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -114,6 +115,37 @@ func TestALateReportDoesNotUndoATruncation(t *testing.T) {
 	}
 }
 
+// V-01: "The directory does not decide": what the checkpoint of format time says
+// of the quorum holds until there is a record of a leader.
+func TestFormattedQuorumGivesWayToTheLog(t *testing.T) {
+	cfg := Config{Self: kafka.ReplicaKey{Node: 4}, Controller: true, Static: Voters{{Key: kafka.ReplicaKey{Node: 1}}}, Rand: rand.New(rand.NewPCG(1, 1)), Timing: DefaultTiming()}
+	set := func(id kafka.NodeID) Voters { return Voters{{Key: kafka.ReplicaKey{Node: id, Dir: kafka.DirID{1}}}} }
+	f := func(what string, st Stored, level int16, voter kafka.NodeID) {
+		t.Helper()
+		st.Election, st.Snapshots = NoElection(), append([]Snapshot{{}}, st.Snapshots...)
+		st.Levels = append([]At[int16]{{-1, 1}}, st.Levels...)
+		st.Voters = append([]At[Voters]{{-1, set(2)}}, st.Voters...)
+		if st.LogEnd > 0 {
+			st.Epochs = []EpochStart{{1, 0}}
+		}
+		c, _, err := New(0, cfg, st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := c.State(); s.Level != level || s.Voters[0].Key.Node != voter {
+			t.Errorf("%s: level %d and voters %v, want %d and node %d", what, s.Level, s.Voters, level, voter)
+		}
+		if shape, shaped := c.Shape(st.LogEnd); shaped != level || shape == nil != (voter == 1) {
+			t.Errorf("%s: a snapshot would say level %d and voters %v", what, shaped, shape)
+		}
+	}
+	f("an empty log", Stored{}, 1, 2)
+	f("a log of a quorum of static voters", Stored{LogEnd: 5}, 0, 1)
+	f("a log of a dynamic quorum", Stored{LogEnd: 5, Levels: []At[int16]{{1, 1}}, Voters: []At[Voters]{{2, set(3)}}}, 1, 3)
+	f("a log whose level was raised", Stored{LogEnd: 5, Levels: []At[int16]{{3, 1}}, Voters: []At[Voters]{{4, set(3)}}}, 1, 3)
+	f("a snapshot of static voters", Stored{LogStart: 3, LogEnd: 5, Snapshots: []Snapshot{{ID: SnapshotID{3, 1}}}}, 0, 1)
+}
+
 // "Truncation removes entries at or above the new end; compaction keeps the
 // last entry at or below the new start."
 func TestHistoriesFollowTheLog(t *testing.T) {
@@ -127,7 +159,7 @@ func TestHistoriesFollowTheLog(t *testing.T) {
 			t.Errorf("at %d: %v %v, want %d", offset, got, ok, want)
 		}
 	}
-	f(0, 0)
+	f(-1, 0)
 	f(5, 1)
 	f(8, 1)
 	f(20, 2)
@@ -138,7 +170,7 @@ func TestHistoriesFollowTheLog(t *testing.T) {
 	h.truncate(9)
 	f(20, 1)
 	h.truncate(0)
-	if _, ok := h.last(); ok {
+	if _, ok := h.at(20); ok {
 		t.Errorf("after truncation: %v", h.entries)
 	}
 }

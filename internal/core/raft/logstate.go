@@ -48,6 +48,13 @@ func (l *logState) next() Seq {
 	return l.asked
 }
 
+// votersAtEnd and levelAtEnd are in effect, committed or not.
+func (l *logState) votersAtEnd() (At[Voters], bool) { return l.voters.at(l.end - 1) }
+func (l *logState) levelAtEnd() int16 {
+	last, _ := l.levels.at(l.end - 1)
+	return last.Value
+}
+
 func (l *logState) oldestSnapshot() (SnapshotID, bool) {
 	if len(l.snapshots) == 0 {
 		return SnapshotID{}, false

@@ -17,7 +17,7 @@ type members struct {
 // voters is the set in effect: the last one in the log, committed or not, or
 // the static one.
 func (m members) voters() Voters {
-	if last, ok := m.log.voters.last(); ok {
+	if last, ok := m.log.votersAtEnd(); ok {
 		return last.Value
 	}
 	return m.static
@@ -25,15 +25,12 @@ func (m members) voters() Voters {
 
 // changing tells whether the set in effect lies above what is known to be committed.
 func (m members) changing(highWatermark kafka.Offset) bool {
-	last, ok := m.log.voters.last()
+	last, ok := m.log.votersAtEnd()
 	return ok && highWatermark >= 0 && last.Offset >= highWatermark
 }
 
 // level is the kraft.version in effect: 0 or 1.
-func (m members) level() int16 {
-	last, _ := m.log.levels.last()
-	return last.Value
-}
+func (m members) level() int16 { return m.log.levelAtEnd() }
 
 // member tells whether our key is in the voter set.
 func (m members) member() bool { return m.voters().Contains(m.self) }
@@ -50,7 +47,7 @@ func (m members) member() bool { return m.voters().Contains(m.self) }
 // Its own vote does not count then. Once it is known that the removal is
 // committed it is over. (Apache Kafka has no such exception.)
 func (m members) electable(hw kafka.Offset) bool {
-	last, ok := m.log.voters.last()
+	last, ok := m.log.votersAtEnd()
 	if m.member() || !ok || last.Offset < hw {
 		return m.member()
 	}

@@ -14,6 +14,7 @@ func TestAChangeOfTheVotersEndsWithItsCommit(t *testing.T) {
 		var log logState
 		for _, at := range records {
 			log.voters.add(At[Voters]{Offset: at})
+			log.end = at + 1
 		}
 		if got := (members{log: &log}).changing(highWatermark); got != want {
 			t.Errorf("voters at %v, high watermark %d: changing %v", records, highWatermark, got)
