@@ -26,6 +26,7 @@ func quorumConfig(e *env, f *folders, advertised []image.Endpoint, sender raftno
 		ClusterID:  f.clusterID,
 		Self:       kafka.ReplicaKey{Node: self.ID, Dir: f.metadataID},
 		Controller: self.Controller,
+		Formatted:  self.Controller,
 		Listener:   self.ControllerNames[0],
 		AutoJoin:   cfg.Bool("controller.quorum.auto.join.enable"),
 		Timing: raft.Timing{

@@ -15,8 +15,12 @@ import (
 type Config struct {
 	FS vfs.FS
 	// Dir is the folder of the metadata log: <metadata.log.dir>/__cluster_metadata-0.
-	// It is made when it is missing.
-	Dir       string
+	// It is made when it is missing, see Formatted.
+	Dir string
+	// Formatted tells that the directory around Dir was formatted for a controller,
+	// which puts something into Dir or beside it. If neither is there, the node has
+	// lost what it may have promised to others, and does not start.
+	Formatted bool
 	ClusterID string
 	Self      kafka.ReplicaKey
 	// Controller tells that the node has the controller role. Only such nodes

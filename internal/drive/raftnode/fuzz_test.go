@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"testing"
 
@@ -171,7 +172,7 @@ func FuzzInspect(f *testing.F) {
 			t.Fatal(err)
 		}
 		write(t, mem, "/d/00000000000000000000.log", b)
-		found, err := inspect(mem, "/d")
+		found, err := inspect(mem, "/d", math.MaxInt32)
 		if err != nil || found.damage != nil && found.damage.pos > int64(len(b)) {
 			t.Errorf("%+v, %v", found, err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/edge/storage"
 )
 
 // inspectBytes is how much of a segment is read at a time.
@@ -39,12 +40,12 @@ type inspection struct {
 }
 
 // inspect walks the batches of all segments with their checksums and changes
-// nothing. The walk is what allows a later repair to cut: storage cannot know
+// nothing. No batch may be of an epoch above limit. The walk is what allows a later repair to cut: storage cannot know
 // that what lies behind a bad batch was promised to others.
-func inspect(fsys vfs.FS, dir string) (inspection, error) {
+func inspect(fsys vfs.FS, dir string, limit kafka.Epoch) (inspection, error) {
 	names, err := segmentNames(fsys, dir)
 	found := inspection{dir: dir}
-	var sp spanner
+	sp := newSpanner(limit)
 	for i, name := range names {
 		if found.damage != nil || err != nil {
 			break
@@ -63,7 +64,12 @@ func inspect(fsys vfs.FS, dir string) (inspection, error) {
 	if err != nil {
 		return found, fmt.Errorf("inspecting the metadata log in %s: %w", dir, err)
 	}
-	if found.end = sp.span.End; found.damage != nil {
+	found.end = sp.span.End
+	if found.damage == nil {
+		if found.damage, err = contradictedEpoch(fsys, dir, sp.span); err != nil {
+			return found, err
+		}
+	} else {
 		found.damage.offset = found.end
 	}
 	return found, nil
@@ -120,6 +126,9 @@ func inspectSegment(fsys vfs.FS, name string, sp *spanner) (*damage, error) {
 			return nil, err
 		}
 		h, err := batch.ParseHeader(head)
+		if base := segmentBase(filepath.Base(name)); err == nil && pos == 0 && h.BaseOffset != base {
+			err = fmt.Errorf("%w, or its name is not: the first batch says offset %d", errContradicts, h.BaseOffset)
+		}
 		if err == nil && int64(h.Size()) > size-pos {
 			err = batch.ErrShort
 		}
@@ -138,14 +147,30 @@ func inspectSegment(fsys vfs.FS, name string, sp *spanner) (*damage, error) {
 	return nil, nil
 }
 
+// What a controller may do whose log is damaged. It has promised to others what is
+// lost, so it must not go on under its directory id, with an older copy or with
+// nothing. A node that never votes has promised nothing.
+const (
+	replaceVoter = "format the directory anew, with a new directory id, and let this controller take the place of its old self (metadata-quorum remove-controller and add-controller)"
+	refetchAll   = "remove the folder, the leader has its records"
+)
+
 // refuse tells why the log must not be repaired by cutting it where it is
 // damaged. durable is what is known to have been synced, 0 when nothing is
 // known; without that only the last segment of a log can be torn. Promised says
 // that others rely on what was synced.
 func (i inspection) refuse(durable kafka.Offset, promised bool) error {
-	const advice = "start from a copy of the folder, or empty it if other voters have its records"
+	advice := refetchAll
+	if promised {
+		advice = replaceVoter
+	}
 	d := i.damage
 	switch {
+	case d != nil && d.file == storage.EpochFile:
+		return fmt.Errorf("the log and %s contradict each other at offset %d: %w; %s", filepath.Join(i.dir, d.file), d.offset, d.why, advice)
+	case d != nil && errors.Is(d.why, errContradicts):
+		return fmt.Errorf("%s is damaged at byte %d, where offset %d belongs: %w; %s",
+			filepath.Join(i.dir, d.file), d.pos, d.offset, d.why, advice)
 	case d != nil && i.end < durable:
 		return fmt.Errorf("%s is damaged at byte %d, where offset %d belongs, and all below offset %d was durable: %w; %s",
 			filepath.Join(i.dir, d.file), d.pos, d.offset, durable, d.why, advice)

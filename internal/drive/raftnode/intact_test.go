@@ -1,6 +1,7 @@
 package raftnode
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -150,7 +151,7 @@ func TestTheNoteOfWhatIsDurableGoesBeforeTheRecords(t *testing.T) {
 		t.Helper()
 		mem, _ := written(t, true)
 		disk := vfs.NewFault(mem)
-		l, err := openStorage(LogOptions{FS: disk, Dir: metadataDir, SegmentBytes: 400, SegmentAge: defaultSegmentAge, Promised: true})
+		l, err := openStorage(LogOptions{FS: disk, Dir: metadataDir, SegmentBytes: 400, SegmentAge: defaultSegmentAge, MaxEpoch: math.MaxInt32, Promised: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +173,7 @@ func TestTheNoteOfWhatIsDurableGoesBeforeTheRecords(t *testing.T) {
 func TestAFailedSyncTakesTheNoteOfTheBootBack(t *testing.T) {
 	mem, _ := written(t, true)
 	disk := vfs.NewFault(mem)
-	l, err := openStorage(LogOptions{FS: disk, Dir: metadataDir, SegmentBytes: 400, SegmentAge: defaultSegmentAge, Promised: true})
+	l, err := openStorage(LogOptions{FS: disk, Dir: metadataDir, SegmentBytes: 400, SegmentAge: defaultSegmentAge, MaxEpoch: math.MaxInt32, Promised: true})
 	if err != nil {
 		t.Fatal(err)
 	}

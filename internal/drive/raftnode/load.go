@@ -3,7 +3,7 @@ package raftnode
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
+	"math"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -21,16 +21,28 @@ type opened struct {
 }
 
 // openDir reads the metadata directory: snapshots, log and election state. What
-// an interrupted download or cleaning left half done is finished.
+// an interrupted download or cleaning left half done is finished. Nothing is cut
+// or removed before the snapshot that it is cut for was read whole.
 func openDir(cfg Config) (_ *opened, err error) {
+	if err := cfg.lostFolder(); err != nil {
+		return nil, err
+	}
 	if err := vfs.MkdirAllSync(cfg.FS, cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the metadata directory: %w", err)
 	}
-	snapshots, err := listSnapshots(cfg.FS, cfg.Dir)
+	e, elected, err := loadElection(cfg.FS, cfg.Dir)
 	if err != nil {
 		return nil, err
 	}
-	log, err := cfg.openLog()
+	known := kafka.Epoch(math.MaxInt32)
+	if elected {
+		known = e.Epoch
+	}
+	found, err := examine(cfg, known)
+	if err != nil {
+		return nil, err
+	}
+	log, err := cfg.openLog(known)
 	if err != nil {
 		return nil, err
 	}
@@ -39,25 +51,37 @@ func openDir(cfg Config) (_ *opened, err error) {
 			err = errors.Join(err, log.Close())
 		}
 	}()
-	if snapshots, err = reconcile(cfg, log, snapshots); err != nil {
+	o := &opened{log: log}
+	if err := o.load(cfg, found); err != nil {
 		return nil, err
 	}
-	o := &opened{log: log, stored: raft.Stored{LogStart: log.Start(), LogEnd: log.End(), Snapshots: snapshots}}
-	if err := o.replay(cfg); err != nil {
-		return nil, err
+	o.stored.Election, o.stored.Forgotten = e, !elected && o.stored.LogEnd > 0
+	return o, nil
+}
+
+// load reads what the quorum has to know from snapshots and log, after it has
+// made them fit each other.
+func (o *opened) load(cfg Config, found examined) error {
+	if err := found.settle(cfg, o.log); err != nil {
+		return err
 	}
-	return o, o.elected(cfg)
+	snapshots, err := reconcile(cfg, o.log, found)
+	if err != nil {
+		return err
+	}
+	o.stored = raft.Stored{LogStart: o.log.Start(), LogEnd: o.log.End(), Snapshots: snapshots}
+	return o.replay(found.latest)
 }
 
 // reconcile makes log and snapshots fit each other.
-func reconcile(cfg Config, log Log, snapshots []raft.Snapshot) ([]raft.Snapshot, error) {
-	if n := len(snapshots); n > 0 {
-		if err := follow(log, snapshots[n-1].ID); err != nil {
-			return nil, fmt.Errorf("beginning the log at snapshot %s: %w", snapshotName(snapshots[n-1].ID), err)
+func reconcile(cfg Config, log Log, found examined) ([]raft.Snapshot, error) {
+	if found.latest != nil {
+		if err := follow(log, found.latest.ID()); err != nil {
+			return nil, fmt.Errorf("beginning the log at snapshot %s: %w", snapshotName(found.latest.ID()), err)
 		}
 	}
 	var kept []raft.Snapshot
-	for _, s := range snapshots {
+	for _, s := range found.sound {
 		if s.ID.EndOffset >= log.Start() {
 			kept = append(kept, s)
 			continue
@@ -65,9 +89,6 @@ func reconcile(cfg Config, log Log, snapshots []raft.Snapshot) ([]raft.Snapshot,
 		if err := removeSnapshot(cfg.FS, cfg.Dir, s.ID); err != nil {
 			return nil, err
 		}
-	}
-	if log.Start() > 0 && len(kept) == 0 {
-		return nil, fmt.Errorf("%s: the log starts at offset %d and no snapshot holds what came before", cfg.Dir, log.Start())
 	}
 	return kept, nil
 }
@@ -95,29 +116,24 @@ func follow(log Log, latest raft.SnapshotID) error {
 
 // replay reads the histories of voters and of kraft.version, from the latest
 // snapshot and what follows it, and the epochs of the whole log.
-func (o *opened) replay(cfg Config) error {
+func (o *opened) replay(latest *SnapshotReader) error {
 	st := &o.stored
 	from := kafka.Offset(-1)
-	if n := len(st.Snapshots); n > 0 {
-		latest := st.Snapshots[n-1].ID
-		r, err := openSnapshot(cfg.FS, filepath.Join(cfg.Dir, snapshotName(latest)), latest)
-		if err != nil {
-			return err
-		}
-		st.Voters, st.Levels = r.histories()
-		from = latest.EndOffset - 1
+	if latest != nil {
+		st.Voters, st.Levels = latest.histories()
+		from = latest.ID().EndOffset - 1
 	}
-	span, err := scan(o.log)
+	sp, err := scan(o.log)
 	if err != nil {
 		return fmt.Errorf("replaying the metadata log: %w", err)
 	}
-	st.Epochs = span.Epochs
-	for _, v := range span.Voters {
+	st.Epochs = sp.span.Epochs
+	for _, v := range sp.span.Voters {
 		if v.Offset > from {
 			st.Voters = append(st.Voters, v)
 		}
 	}
-	for _, v := range span.Levels {
+	for _, v := range sp.span.Levels {
 		if v.Offset > from {
 			st.Levels = append(st.Levels, v)
 		}
@@ -125,39 +141,30 @@ func (o *opened) replay(cfg Config) error {
 	return nil
 }
 
-// scan describes the whole log.
-func scan(log Log) (raft.Span, error) {
-	var sp spanner
+// scan describes the whole log. Its epochs were held against the election state
+// when it was opened.
+func scan(log Log) (spanner, error) {
+	sp := newSpanner(math.MaxInt32)
 	var buf []byte
 	at, end := log.Start(), log.End()
 	for at < end {
 		var err error
 		if buf, err = log.Read(buf[:0], at, end, scanBytes); err != nil {
-			return sp.span, err
+			return sp, err
 		}
 		before := at
 		for _, b := range batch.All(buf) {
 			if _, err := sp.next(b); err != nil {
-				return sp.span, err
+				return sp, err
 			}
 			at = sp.span.End
 		}
 		if at == before {
-			return sp.span, fmt.Errorf("nothing can be read at offset %d of %d", at, end)
+			return sp, fmt.Errorf("nothing can be read at offset %d of %d", at, end)
 		}
 	}
 	if n := len(sp.span.Epochs); n > 0 && sp.span.Epochs[0].Start < log.Start() {
 		sp.span.Epochs[0].Start = log.Start() // a start inside a batch
 	}
-	return sp.span, nil
-}
-
-func (o *opened) elected(cfg Config) error {
-	e, exists, err := loadElection(cfg.FS, cfg.Dir)
-	if err != nil {
-		return err
-	}
-	o.stored.Election = e
-	o.stored.Forgotten = !exists && o.stored.LogEnd > 0
-	return nil
+	return sp, nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/core/raft"
 )
 
 // A snapshot takes the place of the whole log (kraft.md 2.6). Stopped between
@@ -21,6 +22,9 @@ func TestALogThatASnapshotContradictsGoes(t *testing.T) {
 		mem := vfs.NewMem()
 		cfg := lone(mem, "/d/__cluster_metadata-0")
 		write1To7(t, cfg)
+		if err := saveElection(mem, cfg.Dir, raft.Election{Epoch: 5, Leader: kafka.NoNode, Voted: raft.NoVote}, 0, nil); err != nil {
+			t.Fatal(err)
+		}
 		w, err := newSnapshotFile(mem, cfg.Dir, id, 1, 1, 0, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -38,6 +38,9 @@ type LogOptions struct {
 	Dir          string
 	SegmentBytes int
 	SegmentAge   time.Duration
+	// MaxEpoch is the highest epoch that a record can be of: every epoch is durable
+	// in the election state before there is a record of it.
+	MaxEpoch kafka.Epoch
 	// Promised: others may rely on what this node has synced, as they do on a
 	// voter.
 	Promised bool

@@ -19,10 +19,12 @@ import (
 //	<end offset, 20 digits>-<epoch, 10 digits>.checkpoint
 //	....checkpoint.part      being written or downloaded
 //	....checkpoint.deleted   to be removed
+//	....checkpoint.damaged   set aside by a start; neither we nor Apache Kafka look at it
 const (
 	snapshotSuffix = ".checkpoint"
 	partSuffix     = ".checkpoint.part"
 	deletedSuffix  = ".checkpoint.deleted"
+	damagedSuffix  = ".checkpoint.damaged"
 )
 
 func snapshotStem(id raft.SnapshotID) string {

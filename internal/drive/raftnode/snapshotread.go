@@ -54,7 +54,7 @@ func openSnapshot(fsys vfs.FS, name string, id raft.SnapshotID) (*SnapshotReader
 		})
 	}
 	if err == nil && !headed {
-		err = errors.New("it does not begin with a header")
+		err = errNoHeader
 	}
 	if err != nil {
 		return nil, fmt.Errorf("snapshot %s: %w", name, err)

@@ -3,6 +3,7 @@ package raftnode
 import (
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -10,17 +11,28 @@ import (
 	"github.com/ottla/ottla/internal/core/raft"
 )
 
+// errContradicts is damage that no checksum shows and no crash explains: a batch
+// is whole, and where it stands or the epoch it is of cannot be. The checksum of
+// a batch covers what follows it, from the attributes on; see
+// docs/design/lost-folder.md for what each of the fields before it is held against.
+var errContradicts = fmt.Errorf("%w: the checksum is right", batch.ErrCorrupt)
+
 // spanner describes batches for the core, one after the other.
 type spanner struct {
 	span  raft.Span
 	begun bool
+	// limit is the highest epoch that a batch may be of.
+	limit kafka.Epoch
+	data  bool // there are records of metadata, not only of the quorum itself
 }
+
+func newSpanner(limit kafka.Epoch) spanner { return spanner{limit: limit} }
 
 // spanOf describes whole batches that lie back to back. It stops before the
 // first one that is cut short, out of order or damaged, and says why; whole is
 // what comes before it.
 func spanOf(b []byte) (s raft.Span, whole []byte, err error) {
-	var sp spanner
+	sp := newSpanner(math.MaxInt32) // the core knows the epoch of who sent it
 	size := 0
 	for size < len(b) {
 		n, err := sp.next(b[size:])
@@ -48,12 +60,30 @@ func (s *spanner) next(b []byte) (int, error) {
 	case h.Codec() != batch.None || h.LastOffsetDelta < 0 || h.BaseOffset < 0:
 		return 0, fmt.Errorf("batch at offset %d: %w: not a batch of the metadata log", h.BaseOffset, batch.ErrCorrupt)
 	case s.begun && h.BaseOffset != s.span.End:
-		return 0, fmt.Errorf("%w: batch at offset %d follows the end %d", batch.ErrCorrupt, h.BaseOffset, s.span.End)
+		return 0, fmt.Errorf("%w, but the batch says offset %d and %d belongs there", errContradicts, h.BaseOffset, s.span.End)
+	}
+	if err := s.checkEpoch(h.LeaderEpoch); err != nil {
+		return 0, err
 	}
 	if err := s.add(h, b[:h.Size()]); err != nil {
 		return 0, err
 	}
 	return h.Size(), nil
+}
+
+// checkEpoch holds an epoch against those before it and against the limit.
+func (s *spanner) checkEpoch(epoch kafka.Epoch) error {
+	last := kafka.Epoch(0)
+	if n := len(s.span.Epochs); n > 0 {
+		last = s.span.Epochs[n-1].Epoch
+	}
+	switch {
+	case epoch < last:
+		return fmt.Errorf("%w, but the leader epoch falls from %d to %d, in this batch or one before it", errContradicts, last, epoch)
+	case epoch > s.limit:
+		return fmt.Errorf("%w, but the leader epoch is %d, and by %s this node has seen none above %d", errContradicts, epoch, quorumStateName, s.limit)
+	}
+	return nil
 }
 
 func (s *spanner) add(h batch.Header, b []byte) error {
@@ -62,6 +92,7 @@ func (s *spanner) add(h batch.Header, b []byte) error {
 			return err
 		}
 	}
+	s.data = s.data || !h.Control()
 	if !s.begun {
 		s.span.Base, s.begun = h.BaseOffset, true
 	}

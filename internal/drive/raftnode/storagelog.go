@@ -18,9 +18,10 @@ const (
 	defaultSegmentAge   = 7 * 24 * time.Hour
 )
 
-func (c Config) openLog() (Log, error) {
+// openLog opens the log, which must not have a record of an epoch above maxEpoch.
+func (c Config) openLog(maxEpoch kafka.Epoch) (Log, error) {
 	opt := LogOptions{
-		FS: c.FS, Dir: c.Dir, SegmentBytes: c.SegmentBytes, SegmentAge: c.SegmentAge, Promised: c.Controller, Log: c.Log,
+		FS: c.FS, Dir: c.Dir, SegmentBytes: c.SegmentBytes, SegmentAge: c.SegmentAge, MaxEpoch: maxEpoch, Promised: c.Controller, Log: c.Log,
 	}
 	if opt.SegmentBytes == 0 {
 		opt.SegmentBytes = defaultSegmentBytes
@@ -49,7 +50,7 @@ func openStorage(opt LogOptions) (Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	found, err := inspect(opt.FS, opt.Dir)
+	found, err := inspect(opt.FS, opt.Dir, opt.MaxEpoch)
 	if err != nil {
 		return nil, err
 	}

@@ -242,13 +242,11 @@ func (w *writer) download(j job) error {
 func (w *writer) install(c raft.Chunk, size int64) error {
 	n, p := w.n, w.part
 	// A snapshot that cannot be read must not take the place of the log.
-	reader, err := openSnapshot(n.cfg.FS, p.name, p.id)
-	if err == nil {
-		for _, e := range reader.Batches() {
-			err = e
-		}
-	}
+	reader, damage, err := verifySnapshot(n.cfg.FS, p.name, p.id)
 	if err != nil {
+		return err
+	}
+	if damage != nil {
 		w.dropPart()
 		return n.put(event{raft.Spoiled{Seq: c.Seq}})
 	}

@@ -104,6 +104,12 @@ func (e *epochs) encode() []byte {
 	return encodeCheckpoint(lines)
 }
 
+// ReadEpochs reads the text of an EpochFile.
+func ReadEpochs(b []byte) ([]EpochStart, error) {
+	e, err := decodeEpochs(b)
+	return e.list, err
+}
+
 func decodeEpochs(b []byte) (epochs, error) {
 	var e epochs
 	err := decodeCheckpoint(b, 2, func(fields []string) error {
