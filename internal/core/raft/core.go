@@ -236,6 +236,8 @@ func (c *Core) handle(ev Event) {
 		fail(c)
 	case SnapshotCreated:
 		c.log.addSnapshot(ev.Snapshot)
+	case SnapshotDamaged:
+		c.log.dropSnapshot(ev.ID)
 	case Installed:
 		installed(c, ev)
 	case Spoiled:

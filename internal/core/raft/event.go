@@ -62,6 +62,10 @@ type Failed struct{ Seq Seq }
 // SnapshotCreated says that a snapshot of our own was finished.
 type SnapshotCreated struct{ Snapshot Snapshot }
 
+// SnapshotDamaged says that a finished snapshot on our disk cannot be read. It is
+// no snapshot any more.
+type SnapshotDamaged struct{ ID SnapshotID }
+
 // Installed says that a downloaded snapshot is complete, durable and stands
 // for the log, which is now empty and begins at its end.
 type Installed struct {
@@ -104,6 +108,7 @@ func (Written) event()         {}
 func (Synced) event()          {}
 func (Failed) event()          {}
 func (SnapshotCreated) event() {}
+func (SnapshotDamaged) event() {}
 func (Installed) event()       {}
 func (Spoiled) event()         {}
 func (Cleaned) event()         {}

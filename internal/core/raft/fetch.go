@@ -73,6 +73,10 @@ func (l *leader) compare(c *Core, r FetchRequest, a *FetchAnswer) verdict {
 		a.Diverging = pointer(end)
 	case result == needSnapshot && have:
 		a.Snapshot = pointer(latest.ID)
+	case result == needSnapshot && c.log.start > 0:
+		// The snapshot that held what came before our log was damaged. The next one
+		// is being written.
+		a.Err = kerr.KafkaStorageError
 	case result == needSnapshot:
 		// Only the checkpoint of format time is there, and that is not sent.
 		a.Diverging, result = &EpochEnd{}, diverging

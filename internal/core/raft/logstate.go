@@ -92,6 +92,12 @@ func (l *logState) addSnapshot(s Snapshot) {
 	l.snapshots = slices.Insert(l.snapshots, i, s)
 }
 
+func (l *logState) dropSnapshot(id SnapshotID) {
+	if i, found := l.findSnapshot(id); found {
+		l.snapshots = slices.Delete(slices.Clone(l.snapshots), i, i+1)
+	}
+}
+
 // lastEpoch is the epoch of the last record; of the snapshot when no record
 // follows it; else 0.
 func (l *logState) lastEpoch() kafka.Epoch {

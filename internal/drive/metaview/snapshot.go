@@ -68,7 +68,7 @@ func (s *snapshotter) due() bool {
 // maybeSnapshot writes the image down beside the commits that go on. A metadata
 // transaction that is open puts it off.
 func (v *View) maybeSnapshot() {
-	if _, open := v.latest.InTransaction(); open || !v.caughtUp || !v.snapshot.due() || v.snapshot.givenUp.Load() {
+	if _, open := v.latest.InTransaction(); open || !v.caughtUp || !v.snapshot.due() && !v.cfg.Quorum.SnapshotWanted() || v.snapshot.givenUp.Load() {
 		return
 	}
 	select {

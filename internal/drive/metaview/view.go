@@ -46,6 +46,9 @@ type Config struct {
 // Quorum is what a view asks of the node that runs the quorum.
 type Quorum interface {
 	HighWatermark() kafka.Offset
+	// SnapshotWanted tells that the latest snapshot is lost, so that one is to be
+	// written whatever the policy says.
+	SnapshotWanted() bool
 	CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, lastTimestampMs int64) (SnapshotWriter, error)
 }
 

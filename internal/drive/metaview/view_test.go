@@ -22,10 +22,13 @@ type ground struct {
 	high      kafka.Offset
 	snapshots []*snapshotLog
 	refuse    error
+	wanted    bool
 	hang      chan struct{} // the first write into a snapshot waits until it is closed
 }
 
 func (g *ground) HighWatermark() kafka.Offset { return g.high }
+
+func (g *ground) SnapshotWanted() bool { return g.wanted }
 
 func (g *ground) CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, _ int64) (SnapshotWriter, error) {
 	g.mu.Lock()
@@ -225,6 +228,18 @@ func TestASnapshotIsWrittenAfterEnoughBytesAndHoldsTheImage(t *testing.T) {
 	}
 	if w.end != 2 || w.epoch != 1 || !w.frozen || !w.closed || len(w.batches) != 1 || len(w.batches[0]) != 2 {
 		t.Errorf("%+v", w)
+	}
+}
+
+func TestASnapshotThatIsLostIsWrittenAnew(t *testing.T) {
+	g, s := &ground{high: 1}, &seen{}
+	v := newTestView(g, s, SnapshotPolicy{Bytes: 1 << 30})
+	commit(t, v, 0, level())
+	g.wanted = true
+	commit(t, v, 1)
+	idle(t, v)
+	if len(g.snapshots) != 1 || g.snapshots[0].end != 2 || !g.snapshots[0].frozen {
+		t.Errorf("%+v", g.snapshots)
 	}
 }
 

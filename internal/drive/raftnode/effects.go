@@ -116,6 +116,10 @@ func (l *loop) send(m raft.Message) {
 	}
 	if r, ok := l.calls[m.Call]; ok {
 		delete(l.calls, m.Call)
+		if a, fetch := m.Body.(raft.FetchAnswer); fetch && a.Snapshot != nil {
+			l.offer(a, r)
+			return
+		}
 		r.reply(l.withBytes(m.Body))
 	}
 }

@@ -19,6 +19,7 @@ type loop struct {
 	lastCall   raft.Call
 	payload    []byte // bytes of the answer being handled
 	shared     sharedRead
+	offers     offers
 	damaged    error // found in our own log, and not acted on yet
 	proposals  map[uint64]*proposal
 	lastTicket uint64
@@ -132,4 +133,5 @@ func (l *loop) abandon() {
 	for _, r := range l.calls {
 		r.refuse(l.n)
 	}
+	l.abandonOffers()
 }

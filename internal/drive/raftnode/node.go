@@ -33,6 +33,7 @@ type Node struct {
 	outer   chan item // what strangers ask, see outer.go
 	view    atomic.Pointer[View]
 	latest  atomic.Pointer[SnapshotID] // to load when the log does not reach back
+	lacks   atomic.Bool                // see SnapshotWanted
 	mourned atomic.Pointer[proof]      // see Bereaved
 	loop    *loop
 

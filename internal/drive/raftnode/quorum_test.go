@@ -1,6 +1,8 @@
 package raftnode
 
 import (
+	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -8,7 +10,6 @@ import (
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
-	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/raft"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -272,8 +273,9 @@ func TestAFollowerTellsWhereTheLeaderIs(t *testing.T) {
 	})
 }
 
-// A snapshot that arrives damaged does not take the place of the log; the
-// download begins again until a sound one comes.
+// A snapshot that arrives damaged does not take the place of the log. The download
+// begins again after rests that grow, and who waits says why once. The leader reads
+// its snapshot again after a while, and sends something else.
 func TestADamagedDownloadIsNotInstalled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQuorum(t, 1, 2, 3)
@@ -284,26 +286,73 @@ func TestADamagedDownloadIsNotInstalled(t *testing.T) {
 		end := mustAppend(t, lead, record(t, 1), record(t, 2))
 		q.ears[id].awaitEnd(t, end)
 		takeSnapshot(t, lead, end, q.ears[id].heard())
-		name := lead.folder.path(SnapshotID{EndOffset: end, Epoch: lead.View().LogEndEpoch})
-		sound, err := vfs.ReadFile(q.disks[id], name, 1<<20)
-		if err != nil {
-			t.Fatal(err)
-		}
-		damaged := slices.Clone(sound)
-		damaged[len(damaged)/2] ^= 1
-		write(t, q.disks[id], name, damaged)
+		q.edit = broker
+		q.start(8) // the leader has read its snapshot for this one
+		q.ears[8].awaitEnd(t, end)
+		damaged(t, q.disks[id], lead.folder.path(SnapshotID{EndOffset: end, Epoch: lead.View().LogEndEpoch}), func(b []byte) []byte {
+			return flip(len(b) / 2)(b)
+		})
+		before := q.net.count("*kmsg.FetchSnapshotRequest")
+		var said diary
+		q.edit = func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&said, nil)) }
 		q.start(3)
-		time.Sleep(3 * time.Second) // of the bubble
-		if tries := q.net.count("*kmsg.FetchSnapshotRequest"); tries < 3 {
-			t.Errorf("%d downloads", tries)
+		time.Sleep(30 * time.Second) // of the bubble
+		if tries := q.net.count("*kmsg.FetchSnapshotRequest") - before; tries < 3 || tries > 30 {
+			t.Errorf("%d downloads in 30 s", tries)
+		}
+		if n := said.with("a snapshot arrived damaged", "leader="+fmt.Sprint(id), ".checkpoint"); n != 1 {
+			t.Errorf("it says so %d times: %s", n, said.lines)
 		}
 		if v := q.nodes[3].View(); v.LogEnd != 0 || v.LogStart != 0 {
 			t.Errorf("log %d..%d", v.LogStart, v.LogEnd)
 		}
-		write(t, q.disks[id], name, sound)
+		time.Sleep(soundFor)
 		q.ears[3].awaitEnd(t, end)
 		if got := q.ears[3].heard(); len(got) != 2 {
 			t.Errorf("heard %d records", len(got))
+		}
+	})
+}
+
+// "A corrupt snapshot falls back to the previous one": a leader reads a snapshot
+// before it offers it, sets a damaged one aside, sends the one before and has a new
+// one made.
+func TestALeaderOffersNoDamagedSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1)
+		var said diary
+		q.edit = func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&said, nil)) }
+		q.start(1)
+		defer q.stopAll()
+		lead := q.leader()
+		var ends []kafka.Offset
+		for i := range 2 {
+			end := mustAppend(t, lead, record(t, i))
+			q.ears[1].awaitEnd(t, end)
+			takeSnapshot(t, lead, end, q.ears[1].heard())
+			ends = append(ends, end)
+		}
+		end := mustAppend(t, lead, record(t, 2))
+		last := SnapshotID{EndOffset: ends[1], Epoch: lead.View().LogEndEpoch}
+		damaged(t, q.disks[1], lead.folder.path(last), func(b []byte) []byte { return flip(len(b) / 2)(b) })
+		q.edit = broker
+		q.start(8)
+		q.ears[8].awaitEnd(t, end)
+		if got := q.ears[8].heard(); len(got) != 3 || len(q.ears[8].loaded) != 1 || q.ears[8].loaded[0].EndOffset != ends[0] {
+			t.Errorf("%d records, loaded %v", len(got), q.ears[8].loaded)
+		}
+		if n := said.with("a snapshot is damaged", snapshotName(last)); n != 1 || !lead.SnapshotWanted() {
+			t.Errorf("said %d times, a new one is wanted: %v; %s", n, lead.SnapshotWanted(), said.lines)
+		}
+		synctest.Wait()
+		all := names(t, q.disks[1], dataDir)
+		if slices.Contains(all, snapshotName(last)) || !slices.Contains(all, snapshotStem(last)+damagedSuffix) {
+			t.Error(all)
+		}
+		takeSnapshot(t, lead, ends[1], q.ears[8].heard()[:2]) // a new one may take its place
+		synctest.Wait()
+		if lead.SnapshotWanted() {
+			t.Error("a new snapshot is wanted still")
 		}
 	})
 }

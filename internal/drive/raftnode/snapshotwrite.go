@@ -198,4 +198,7 @@ func (a *shapeAt) run(l *loop) {
 // created tells the core of a snapshot of our own.
 type created struct{ snapshot raft.Snapshot }
 
-func (c created) run(l *loop) { l.step(raft.SnapshotCreated{Snapshot: c.snapshot}) }
+func (c created) run(l *loop) {
+	l.n.lacks.Store(false)
+	l.step(raft.SnapshotCreated{Snapshot: c.snapshot})
+}

@@ -50,6 +50,8 @@ func (l *loop) show(e raft.Effects) {
 		if old := n.latest.Load(); old == nil || *old != id {
 			n.latest.Store(&id)
 		}
+	} else if n.latest.Load() != nil {
+		n.latest.Store(nil) // it was damaged
 	}
 	n.listeners.show(e.Commit, LeaderAndEpoch{Leader: s.Leader, Epoch: v.Epoch}, s.EpochStart)
 }

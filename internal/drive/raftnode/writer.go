@@ -33,6 +33,7 @@ const (
 	jobTruncate
 	jobChunk
 	jobClean
+	jobSetAside
 )
 
 // job is one change of the metadata directory.
@@ -43,7 +44,7 @@ type job struct {
 	bytes   []byte
 	counted bool // bytes count against maxUnsynced
 	chunk   raft.Chunk
-	drop    []raft.SnapshotID // clean
+	drop    []raft.SnapshotID // clean, set aside
 }
 
 func newWriter(n *Node) *writer {
@@ -186,6 +187,12 @@ func (w *writer) do(j job) error {
 		return w.download(j)
 	case jobClean:
 		return w.clean(j)
+	case jobSetAside:
+		for _, id := range j.drop {
+			if err := setAside(w.n.cfg, id); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }
@@ -248,6 +255,7 @@ func (w *writer) install(c raft.Chunk, size int64) error {
 	}
 	if damage != nil {
 		w.dropPart()
+		n.wire.log.warn(p.id, "a snapshot arrived damaged, and is fetched again after a while", "snapshot", snapshotName(p.id), "leader", n.View().Leader, "err", damage)
 		return n.put(event{raft.Spoiled{Seq: c.Seq}})
 	}
 	if err := publishSnapshot(n.cfg.FS, p.file, p.name, n.cfg.Dir, p.id); err != nil {
