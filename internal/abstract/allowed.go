@@ -112,6 +112,8 @@ func (s State) local(ev Event) (State, bool) {
 		s = s.fail()
 	case Snapshot:
 		s = s.withSnapshot(ev.Snapshot)
+	case Lost:
+		s = s.withoutSnapshot(ev.Snapshot)
 	case Installed:
 		if s.installing == ev.Seq && ev.Seq != 0 {
 			s.installing, s.download = 0, nil

@@ -40,6 +40,7 @@ const (
 	Synced     Kind = "synced"     // durable
 	Failed     Kind = "failed"     // a write
 	Snapshot   Kind = "snapshot"   // one of our own is complete
+	Lost       Kind = "lost"       // one of our own was found damaged
 	Installed  Kind = "installed"  // a downloaded one stands for the log
 	Spoiled    Kind = "spoiled"    // a downloaded one cannot be read
 	Cleaned    Kind = "cleaned"    // the log begins later
@@ -62,7 +63,7 @@ type Event struct {
 	Count    int32        `json:",omitempty"` // Propose: records
 	Node     kafka.NodeID `json:",omitempty"` // Dead
 	Code     kerr.Code    `json:",omitempty"` // Unanswered
-	Snapshot SnapshotID   `json:",omitzero"`  // Snapshot, Installed
+	Snapshot SnapshotID   `json:",omitzero"`  // Snapshot, Lost, Installed
 	Sets     []SetAt      `json:",omitempty"` // Installed: what the snapshot holds
 	Levels   []LevelAt    `json:",omitempty"`
 

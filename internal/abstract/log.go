@@ -151,6 +151,18 @@ func (s State) install(id SnapshotID, sets []SetAt, levels []LevelAt) State {
 	return s.inEffect()
 }
 
+// withoutSnapshot forgets a damaged one, unless the log ends with it.
+func (s State) withoutSnapshot(id SnapshotID) State {
+	left := slices.DeleteFunc(slices.Clone(s.snapshots), func(o SnapshotID) bool { return o == id })
+	was := s.LastEpoch
+	before := s.snapshots
+	s.snapshots = left
+	if s.lastEpochOf(s.LogEnd) != was {
+		s.snapshots = before
+	}
+	return s
+}
+
 // withSnapshot adds a snapshot in order.
 func (s State) withSnapshot(id SnapshotID) State {
 	if slices.Contains(s.snapshots, id) {

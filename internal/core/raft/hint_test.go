@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 )
 
 // Q-09, on a second listener: who has learned the leader from an answer, which names
@@ -31,4 +32,28 @@ func TestAnAnswerNamesEveryListenerOfTheLeader(t *testing.T) {
 		return
 	}
 	t.Fatal("no answer")
+}
+
+// A leader whose only snapshot was damaged, and whose log does not go back to the
+// beginning, has nothing to send: neither a place to cut at nor a snapshot.
+func TestALostSnapshotIsNotOffered(t *testing.T) {
+	c := crowded(t)
+	c.log.start, c.log.snapshots = 1, []Snapshot{{ID: SnapshotID{EndOffset: 1, Epoch: 1}, Size: 9}}
+	got := func() FetchAnswer {
+		t.Helper()
+		for _, m := range ask(c, 77, 50, 0, 0) {
+			if m.Call == 77 && m.To == kafka.NoNode {
+				return m.Body.(FetchAnswer)
+			}
+		}
+		t.Fatal("no answer")
+		return FetchAnswer{}
+	}
+	if a := got(); a.Err != kerr.None || a.Snapshot == nil {
+		t.Fatalf("%+v", a)
+	}
+	c.Step(c.now, SnapshotDamaged{ID: SnapshotID{EndOffset: 1, Epoch: 1}})
+	if a := got(); a.Err != kerr.KafkaStorageError || a.Snapshot != nil || a.Diverging != nil {
+		t.Errorf("%+v", a)
+	}
 }

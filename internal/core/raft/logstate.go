@@ -92,7 +92,12 @@ func (l *logState) addSnapshot(s Snapshot) {
 	l.snapshots = slices.Insert(l.snapshots, i, s)
 }
 
+// dropSnapshot forgets a snapshot that is damaged, unless nothing else tells the
+// epoch in which our log ends.
 func (l *logState) dropSnapshot(id SnapshotID) {
+	if _, known := l.epochs.last(); !known && id.EndOffset == l.end {
+		return
+	}
 	if i, found := l.findSnapshot(id); found {
 		l.snapshots = slices.Delete(slices.Clone(l.snapshots), i, i+1)
 	}
@@ -157,8 +162,11 @@ func (l *logState) validate(offset kafka.Offset, epoch kafka.Epoch) (verdict, Ep
 	if l.start == 0 && offset == 0 {
 		return valid, EpochEnd{}
 	}
+	if offset < l.start {
+		return needSnapshot, EpochEnd{}
+	}
 	if s, ok := l.oldestSnapshot(); ok {
-		if offset < l.start || offset == l.start && epoch != s.Epoch || epoch < s.Epoch {
+		if offset == l.start && epoch != s.Epoch || epoch < s.Epoch {
 			return needSnapshot, EpochEnd{}
 		}
 	}

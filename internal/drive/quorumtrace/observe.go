@@ -105,6 +105,8 @@ func (o *Observer) event(ev raft.Event) abstract.Event {
 		return abstract.Event{Kind: abstract.Failed, Seq: uint64(ev.Seq)}
 	case raft.SnapshotCreated:
 		return abstract.Event{Kind: abstract.Snapshot, Snapshot: snapshot(ev.Snapshot.ID)}
+	case raft.SnapshotDamaged:
+		return abstract.Event{Kind: abstract.Lost, Snapshot: snapshot(ev.ID)}
 	case raft.Installed:
 		return abstract.Event{
 			Kind: abstract.Installed, Seq: uint64(ev.Seq), Snapshot: snapshot(ev.Snapshot.ID), Sets: o.sets(ev.Voters), Levels: levels(ev.Levels),
