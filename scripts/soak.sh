@@ -81,7 +81,7 @@ mutants() { told mutants make -s mutants; }
 persist() { told persist make -s persist; }
 explorer() { told explorer make -s explorer EXPLORE=-1s; }
 trace() { told trace make -s trace; }
-spec() { told spec make -s spec; }
+spec() { told spec make -s spec SPEC=-large; }
 hashes() { told hashes ./scripts/hashes.sh 200; }
 
 fuzz() { ./scripts/fuzz.sh 0 "$executions" "$done_dir/fuzz"; }

@@ -4,13 +4,16 @@
 (* EndQuorumEpoch (KIP-595), a leader that steps down without raising its  *)
 (* epoch. Time is left out: whatever a node waits for may end at any       *)
 (* moment. Messages are a set and stay in it, so they are lost, late,      *)
-(* repeated and reordered in every way. What followers fetch is in Log.    *)
+(* repeated and reordered in every way. What followers fetch is in Log,    *)
+(* and how the voters change in Reconfiguration; both stand on this.       *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets
 
 CONSTANTS
     Node,
     None,
+    First,     \* the voters at the start; all other nodes are observers
+    Old,       \* nodes that do not know pre-votes
     Epochs,    \* no step beyond this one
     Timeouts,  \* how often a role's time ends, in all
     Crashes    \* in all
@@ -26,9 +29,9 @@ vars == <<node, requests, answers, timeouts, crashes>>
 
 (***************************************************************************)
 (* A node. Epoch, vote and leader are what its file has, too: each step    *)
-(* that changes them writes them first. The log is the epochs of its       *)
-(* batches. A leader is not known to have committed anything until a batch *)
-(* of its own epoch is; hw is how many batches are.                        *)
+(* that changes them writes them first. Of a batch the log has the epoch,  *)
+(* and the voters from there on; hw is how many batches the node knows to  *)
+(* be committed.                                                           *)
 (***************************************************************************)
 Start ==
     [epoch |-> 0,
@@ -49,9 +52,31 @@ Init ==
     /\ timeouts = 0
     /\ crashes = 0
 
-IsMajority(s) == 2 * Cardinality(s) > Cardinality(Node)
+Batch(e, voters) == [epoch |-> e, voters |-> voters]
 
-LastEpoch(log) == IF log = << >> THEN 0 ELSE log[Len(log)]
+LastEpoch(log) == IF log = << >> THEN 0 ELSE log[Len(log)].epoch
+
+(***************************************************************************)
+(* The last set in a log is the one in effect, committed or not.           *)
+(***************************************************************************)
+VotersOf(log) == IF log = << >> THEN First ELSE log[Len(log)].voters
+
+IsMajority(s, voters) == 2 * Cardinality(s \cap voters) > Cardinality(voters)
+
+(***************************************************************************)
+(* Where the set in effect stands, 0 for the first one.                    *)
+(***************************************************************************)
+SetAt(log) ==
+    LET kept == {k \in 0..Len(log) : VotersOf(SubSeq(log, 1, k)) # VotersOf(log)}
+    IN  IF kept = {} THEN 0 ELSE 1 + CHOOSE k \in kept : \A j \in kept : j <= k
+
+(***************************************************************************)
+(* Voters stand for election, and who was removed by a set that it does    *)
+(* not know to be committed: see docs/design/voters.md.                    *)
+(***************************************************************************)
+Electable(n, me) ==
+    \/ n \in VotersOf(me.log)
+    \/ \E at \in {SetAt(me.log)} : at > me.hw /\ n \in VotersOf(SubSeq(me.log, 1, at - 1))
 
 (***************************************************************************)
 (* The roles. Whoever changes it forgets what it was told in the last one. *)
@@ -77,10 +102,9 @@ Candidate(n, me) ==
 Leader(n, me) ==
     [Turn(me, "leader") EXCEPT
         !.leader = n,
-        !.log = Append(@, me.epoch),
-        !.hw = 0]
+        !.log = Append(@, Batch(me.epoch, VotersOf(@)))]
 
-Resigned(me, knows) == [Turn(me, "resigned") EXCEPT !.heard = knows, !.hw = 0]
+Resigned(me, knows) == [Turn(me, "resigned") EXCEPT !.heard = knows]
 
 (***************************************************************************)
 (* A lost pre-vote changes nothing: a node goes on with the leader that it *)
@@ -105,14 +129,16 @@ Learn(n, me, e, l) ==
 (***************************************************************************)
 (* What follows from a tally.                                              *)
 (***************************************************************************)
-Lost(me) == ~IsMajority(Node \ me.refused)
+Won(me) == IsMajority(me.granted, VotersOf(me.log))
+
+Lost(me) == ~IsMajority(Node \ me.refused, VotersOf(me.log))
 
 Judge(n, me) ==
-    IF me.role = "prospective" /\ IsMajority(me.granted)
+    IF me.role = "prospective" /\ Won(me)
     THEN Candidate(n, me)
     ELSE IF me.role = "prospective" /\ Lost(me)
          THEN FallBack(n, me)
-         ELSE IF me.role = "candidate" /\ IsMajority(me.granted)
+         ELSE IF me.role = "candidate" /\ Won(me)
               THEN Leader(n, me)
               ELSE me
 
@@ -120,14 +146,14 @@ Judge(n, me) ==
 (* Messages. A request is open while its sender waits for the answer; with *)
 (* the role, or the round, all that a node waited for is void.             *)
 (***************************************************************************)
-Request(kind, n, to, me) ==
+Request(kind, n, to, told) ==
     [kind |-> kind,
      from |-> n,
      to |-> to,
-     epoch |-> me.epoch,
-     last |-> LastEpoch(me.log),
-     end |-> Len(me.log),
-     names |-> me.heard, \* of "end": the successors
+     epoch |-> told.epoch,
+     last |-> LastEpoch(told.log),
+     end |-> Len(told.log),
+     names |-> told.heard, \* of "end": the successors
      open |-> TRUE]
 
 Answer(m, me, ok) ==
@@ -145,10 +171,30 @@ KindOf(role) ==
       [] role = "resigned" -> "end"
       [] OTHER -> "none"
 
-Asks(n, me) ==
-    IF KindOf(me.role) = "none"
+(***************************************************************************)
+(* Node n asks. What it tells of itself is told: of its log, no more than  *)
+(* its disk has. A peer that does not know pre-votes says so at once, and  *)
+(* whoever does not know them gets the same answer from all.               *)
+(***************************************************************************)
+Peers(n, told) == VotersOf(told.log) \ {n}
+
+Knows(n, to) == n \notin Old /\ to \notin Old
+
+Asks(n, told) ==
+    IF KindOf(told.role) = "none"
     THEN {}
-    ELSE {Request(KindOf(me.role), n, to, me) : to \in Node \ {n}}
+    ELSE {Request(KindOf(told.role), n, to, told) :
+            to \in {p \in Peers(n, told) : told.role = "prospective" => Knows(n, p)}}
+
+Unsupported(n, told) ==
+    IF told.role # "prospective"
+    THEN {}
+    ELSE {[kind |-> "unsupported",
+           from |-> p,
+           to |-> n,
+           epoch |-> told.epoch,
+           leader |-> None,
+           ok |-> FALSE] : p \in {q \in Peers(n, told) : ~Knows(n, q)}}
 
 NewRound(before, after) ==
     \/ before.epoch # after.epoch
@@ -181,16 +227,23 @@ Closed(all, n, to) ==
     {IF m.from = n /\ m.to \in to THEN [m EXCEPT !.open = FALSE] ELSE m : m \in all}
 
 (***************************************************************************)
-(* Node n becomes me, has got the answer of the nodes in heardFrom, and    *)
-(* answers.                                                                *)
+(* What is on the way when node n has become me and has got the answers of *)
+(* the nodes in heardFrom.                                                 *)
 (***************************************************************************)
+Void(n, me, heardFrom) == IF NewRound(node[n], me) THEN Node ELSE heardFrom
+
+RequestsAfter(n, me, told, void) ==
+    Unsettled(Closed(requests, n, void) \cup (IF NewRound(node[n], me) THEN Asks(n, told) ELSE {}), n, me)
+
+AnswersAfter(n, me, told, void) ==
+    {a \in answers : ~(a.to = n /\ a.from \in void)} \cup (IF NewRound(node[n], me) THEN Unsupported(n, told) ELSE {})
+
 Step(n, me, heardFrom, said) ==
     /\ me.epoch <= Epochs
     /\ node' = [node EXCEPT ![n] = me]
-    /\ \E new \in {NewRound(node[n], me)} :
-        \E void \in {IF new THEN Node ELSE heardFrom} :
-            /\ requests' = Unsettled(Closed(requests, n, void) \cup (IF new THEN Asks(n, me) ELSE {}), n, me)
-            /\ answers' = {a \in answers : ~(a.to = n /\ a.from \in void)} \cup said
+    /\ \E void \in {Void(n, me, heardFrom)} :
+        /\ requests' = RequestsAfter(n, me, me, void)
+        /\ answers' = AnswersAfter(n, me, me, void) \cup said
 
 (***************************************************************************)
 (* What a receiver does. A quantifier over a set of one gives a value its  *)
@@ -227,33 +280,34 @@ Voted(n, me, m) ==
 (***************************************************************************)
 Farewell(me, m) ==
     IF me.role = "follower" /\ me.leader = m.from /\ me.epoch = m.epoch
-    THEN {[me EXCEPT !.heard = FALSE]} \cup (IF m.names THEN {Prospective(m.to, me)} ELSE {})
+    THEN IF Electable(m.to, me)
+         THEN {[me EXCEPT !.heard = FALSE]} \cup (IF m.names THEN {Prospective(m.to, me)} ELSE {})
+         ELSE {Unattached(me, me.epoch, me.voted, me.leader)}
     ELSE {me}
 
 Say(m, me, ok) == IF m.open /\ Matters(m, Answer(m, me, ok)) THEN {Answer(m, me, ok)} ELSE {}
 
-OnPreVote(m) ==
-    /\ m.kind = "preVote"
-    /\ \E me \in {Learn(m.to, node[m.to], m.epoch, None)} :
-        \E ok \in {m.epoch = me.epoch /\ GrantsPreVote(me, m)} :
-            Step(m.to, me, {}, Say(m, me, ok))
+(***************************************************************************)
+(* What can become of a node that is me, having learnt what the request    *)
+(* names: the node then, and whether it grants.                            *)
+(***************************************************************************)
+Outcome(me, ok) == [me |-> me, ok |-> ok]
 
-OnVote(m) ==
-    /\ m.kind = "vote"
-    /\ \E me \in {Learn(m.to, node[m.to], m.epoch, None)} :
-        \E ok \in {m.epoch = me.epoch /\ GrantsVote(me, m)} :
-            \E after \in {IF ok THEN Voted(m.to, me, m) ELSE me} :
-                Step(m.to, after, {}, Say(m, after, ok))
+Outcomes(m, me) ==
+    CASE m.kind = "preVote" -> {Outcome(me, m.epoch = me.epoch /\ GrantsPreVote(me, m))}
+      [] m.kind = "vote" ->
+            IF m.epoch = me.epoch /\ GrantsVote(me, m)
+            THEN {Outcome(Voted(m.to, me, m), TRUE)}
+            ELSE {Outcome(me, FALSE)}
+      [] m.kind = "begin" -> {Outcome(me, FALSE)}
+      [] OTHER -> {Outcome(x, FALSE) : x \in Farewell(me, m)}
 
-OnBegin(m) ==
-    /\ m.kind = "begin"
-    /\ \E me \in {Learn(m.to, node[m.to], m.epoch, m.from)} :
-        Step(m.to, me, {}, Say(m, me, FALSE))
+LeaderIn(m) == IF m.kind \in {"begin", "end"} THEN m.from ELSE None
 
-OnEnd(m) ==
-    /\ m.kind = "end"
-    /\ \E me \in Farewell(Learn(m.to, node[m.to], m.epoch, m.from), m) :
-        Step(m.to, me, {}, Say(m, me, FALSE))
+Received(m) ==
+    \E me \in {Learn(m.to, node[m.to], m.epoch, LeaderIn(m))} :
+        \E o \in Outcomes(m, me) :
+            Step(m.to, o.me, {}, Say(m, o.me, o.ok))
 
 Told(me, a) ==
     IF a.epoch # me.epoch \/ me.role \notin {"prospective", "candidate"}
@@ -262,10 +316,18 @@ Told(me, a) ==
          THEN [me EXCEPT !.granted = @ \cup {a.from}]
          ELSE [me EXCEPT !.refused = @ \cup {a.from}]
 
-OnVoteAnswer(a) ==
-    /\ a.kind \in {"preVote", "vote", "begin", "end"}
-    /\ \E me \in {Learn(a.to, node[a.to], a.epoch, a.leader)} :
-        \E told \in {IF me = node[a.to] THEN Told(me, a) ELSE me} :
+(***************************************************************************)
+(* What an answer makes of a node. One peer that does not know pre-votes   *)
+(* is enough to stand without them, as before KIP-996.                     *)
+(***************************************************************************)
+Answered(a, me) ==
+    IF a.kind = "unsupported"
+    THEN Candidate(a.to, me)
+    ELSE IF me = node[a.to] THEN Told(me, a) ELSE me
+
+OnAnswer(a) ==
+    \E me \in {Learn(a.to, node[a.to], a.epoch, a.leader)} :
+        \E told \in {Answered(a, me)} :
             \E after \in {Judge(a.to, told)} :
                 Step(a.to, after, {a.from}, {})
 
@@ -300,7 +362,7 @@ Restarted(n, me) ==
 Restart(n, me) ==
     /\ node' = [node EXCEPT ![n] = me]
     /\ requests' = Unsettled(Closed(requests, n, Node) \cup Asks(n, me), n, me)
-    /\ answers' = {a \in answers : a.to # n}
+    /\ answers' = {a \in answers : a.to # n} \cup Unsupported(n, me)
 
 Crash(n) ==
     /\ crashes < Crashes
@@ -309,11 +371,8 @@ Crash(n) ==
     /\ UNCHANGED timeouts
 
 Deliver ==
-    /\ \/ \E m \in requests : OnPreVote(m)
-       \/ \E m \in requests : OnVote(m)
-       \/ \E m \in requests : OnBegin(m)
-       \/ \E m \in requests : OnEnd(m)
-       \/ \E a \in answers : OnVoteAnswer(a)
+    /\ \/ \E m \in requests : Received(m)
+       \/ \E a \in answers : OnAnswer(a)
     /\ UNCHANGED <<timeouts, crashes>>
 
 Next ==

@@ -142,6 +142,15 @@ Complete ==
     \A n \in Node :
         (leads[n] # 0 /\ \A m \in Node : leads[m] <= leads[n]) => IsPrefix(committed, log[n])
 
+(***************************************************************************)
+(* The same one election ahead: whoever lacks what is committed cannot win.*)
+(***************************************************************************)
+Safe ==
+    \A n \in Node :
+        (/\ n \in VotersOf(log[n])
+         /\ IsMajority({g \in Node : UpToDate(log[n], log[g])}, VotersOf(log[n])))
+        => IsPrefix(committed, log[n])
+
 OneChange ==
     \A n \in Node : \A k \in 1..Len(log[n]) :
         LET before == VotersOf(SubSeq(log[n], 1, k - 1))

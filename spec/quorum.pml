@@ -45,7 +45,7 @@ typedef Node {
 	byte refused;
 	bit heard;    /* a follower: of its leader; one that resigned: of its successors */
 	bit fetching; /* it waits for the answer to a fetch */
-	byte hw;      /* batches known to be committed, 0 when unknown */
+	byte hw;      /* batches known to be committed */
 	short log;
 	short written;
 	short disk;
@@ -176,14 +176,28 @@ inline settle() {
 	od
 }
 
+/* common: how many batches of the log a file has. One that has not been cut yet may
+ * have others after these. */
+inline common(file) {
+	x = 0;
+	do
+	:: x < len(file) && x < len(me.log) && entry(file, x) == entry(me.log, x) -> x++
+	:: else -> break
+	od
+}
+
+/* ask tells of the log only what is on disk: a candidate may be killed, and whoever
+ * has granted its vote grants it again when it is back. */
 inline ask(what) {
+	common(me.disk);
+	keep = first(me.log, x);
 	v = 1;
 	do
 	:: v > N -> break
 	:: v <= N ->
 		if
 		:: v != i ->
-			say = pack(what, i, v, me.epoch, len(me.log), last(me.log), 0, me.heard, 1);
+			say = pack(what, i, v, me.epoch, len(keep), last(keep), 0, me.heard, 1);
 			put()
 		:: else
 		fi;
@@ -227,8 +241,7 @@ inline prospective() {
 
 inline resigned(knows) {
 	turn(RESIGNED);
-	me.heard = knows;
-	me.hw = 0
+	me.heard = knows
 }
 
 inline vote(who) {
@@ -277,8 +290,7 @@ inline judge() {
 	:: me.role == CANDIDATE && bits(me.granted) >= MAJORITY ->
 		turn(LEADER);
 		me.leader = i;
-		me.hw = 0;
-		assert(first(me.log, len(ledger)) == ledger); /* it has all that was committed */
+		assert(first(me.log, len(ledger)) == ledger || last(ledger) > me.epoch); /* it has all that was committed before */
 		begun[me.epoch] = me.log;
 		me.log = append(me.log, me.epoch)
 	:: else
@@ -288,7 +300,8 @@ inline judge() {
 /* commit: the high watermark is where a majority has synced to, and only batches of
  * the leader's own epoch are counted. */
 inline commit() {
-	me.reached[i] = len(me.disk);
+	common(me.disk);
+	me.reached[i] = x;
 	x = len(me.log);
 	do
 	:: x <= me.hw -> break
@@ -309,6 +322,28 @@ inline commit() {
 		fi
 	od;
 	me.reached[i] = 0
+}
+
+#define covers(a, b) (last(n[a].log) > last(n[b].log) || last(n[a].log) == last(n[b].log) && len(n[a].log) >= len(n[b].log))
+
+/* safe: whoever lacks what is committed has no majority whose logs are not longer. */
+inline safe() {
+	j = 1;
+	do
+	:: j > N -> break
+	:: j <= N && first(n[j].log, len(ledger)) == ledger -> j++
+	:: else ->
+		got = 0;
+		v = 1;
+		do
+		:: v > N -> break
+		:: v <= N ->
+			got = got + (covers(j, v) -> 1 : 0);
+			v++
+		od;
+		assert(got < MAJORITY);
+		j++
+	od
 }
 
 /* holds: nothing that is known to be committed is another's, or on too few disks. */
@@ -335,7 +370,8 @@ inline holds() {
 		ledger = first(me.log, me.hw)
 	:: else ->
 		assert(first(me.log, me.hw) == first(ledger, me.hw))
-	fi
+	fi;
+	safe()
 }
 
 /* done: what comes of a step of node i. */
@@ -458,9 +494,12 @@ inline onFetch() {
 			commit();
 			if
 			:: openOf(msg) ->
-				got = len(me.written);
-				got = (got < aOf(msg) -> aOf(msg) : got);
-				reply(aOf(msg), got, me.hw, 1)
+				common(me.written);
+				got = (x < aOf(msg) -> aOf(msg) : x);
+				/* of what is committed it tells when a batch of its own epoch is */
+				v = (me.hw == 0 -> 0 : entry(me.log, me.hw - 1));
+				v = (v == me.epoch -> me.hw : 0);
+				reply(aOf(msg), got, v, 1)
 			:: else
 			fi
 		:: else ->

@@ -37,6 +37,7 @@ func ReadProjection(r io.Reader) (Projection, error) {
 var (
 	dotState = regexp.MustCompile(`^\s*s\d+ \[label="node=(.*?)\\nrequests=`)
 	dotNode  = regexp.MustCompile(`(n\d) :> \[(.*?)\](?: @@|\)$)`)
+	dotBatch = regexp.MustCompile(`epoch \|-> (\d+)`)
 	dotField = regexp.MustCompile(`([a-z]+) \|-> (<<.*?>>|\{.*?\}|[^,]*)`)
 )
 
@@ -77,8 +78,11 @@ func dotLine(record string) (string, error) {
 	if role == "leader" || role == "resigned" {
 		voted = "0"
 	}
-	log := strings.NewReplacer("<", "", ">", "", ",", "", " ", "").Replace(f["log"])
-	return fmt.Sprintf("%s %s %s %s %s %s", f["epoch"], role, voted, dotID(f["leader"]), orDash(log), orDash(f["hw"])), nil
+	var log strings.Builder
+	for _, m := range dotBatch.FindAllStringSubmatch(f["log"], -1) {
+		log.WriteString(m[1])
+	}
+	return fmt.Sprintf("%s %s %s %s %s %s", f["epoch"], role, voted, dotID(f["leader"]), orDash(log.String()), orDash(f["hw"])), nil
 }
 
 func dotID(name string) string {

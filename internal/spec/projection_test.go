@@ -13,7 +13,7 @@ func TestReadDot(t *testing.T) {
 			t.Errorf("%v, %v; want %q", p, err, want)
 		}
 	}
-	f(`  s1 [label="node=(n1 :> [epoch |-> 1, granted |-> {n1, n2}, heard |-> false, hw |-> 1, leader |-> n1, log |-> <<1, 1>>, refused |-> {}, `+
+	f(`  s1 [label="node=(n1 :> [epoch |-> 1, granted |-> {n1, n2}, heard |-> false, hw |-> 1, leader |-> n1, log |-> <<[epoch |-> 1, voters |-> {n1, n2}], [epoch |-> 1, voters |-> {n1, n2}]>>, refused |-> {}, `+
 		`role |-> \"leader\", voted |-> n1] @@ n2 :> [epoch |-> 0, granted |-> {}, heard |-> true, hw |-> 0, leader |-> None, log |-> <<>>, `+
 		`refused |-> {}, role |-> \"unattached\", voted |-> n1])\nrequests={[epoch |-> 0]}\nanswers={}"];`,
 		"1 leader 0 1 11 1|0 unattached 1 0 - -")

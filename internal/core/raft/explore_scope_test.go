@@ -134,8 +134,8 @@ func (s *scope) Start() []byte {
 // elect goes from the start to a state in which node 1 leads, and everything that
 // was sent has arrived.
 func (s *scope) elect(state []byte) []byte {
-	bounds, bug, mute := s.bounds, s.bug, s.mute
-	s.bounds, s.bug, s.mute = [kinds]uint8{timeouts: 1}, nil, mute && s.longer == 0
+	bounds, bug, mute, projected := s.bounds, s.bug, s.mute, s.seen
+	s.bounds, s.bug, s.mute, s.seen = [kinds]uint8{timeouts: 1}, nil, mute && s.longer == 0, nil
 	seen := map[string]bool{}
 	next := s.after(state, func(step uint32) bool { return step == uint32(actTimeout)<<28 }, seen)
 	for next != nil {
@@ -143,7 +143,7 @@ func (s *scope) elect(state []byte) []byte {
 		seen[string(state)] = true
 		next = s.after(state, func(step uint32) bool { return step>>28 != actTimeout }, seen)
 	}
-	s.bounds, s.bug, s.mute = bounds, bug, mute
+	s.bounds, s.bug, s.mute, s.seen = bounds, bug, mute, projected
 	state[timeouts], state[kinds] = 0, uint8(s.nodes())
 	return state
 }
