@@ -2,8 +2,10 @@
 # The full figures of one commit. scripts/soak.sh [PART...], all of them without
 # arguments:
 #
-#   sim       SOAK_RUNS (10000) runs of the simulated quorum, 60 s each
-#   scenes    SOAK_SEEDS (1000) seeds of each scene; P4 in all orders
+#   sim       SOAK_RUNS (10000) runs of the simulated quorum, 60 s each, and more
+#             until SOAK_MINUTES (30) are full
+#   scenes    SOAK_SEEDS (1000) seeds of each scene; P4 in all orders; as many
+#             runs that end with a majority of the disks lost
 #   mutants   every planted bug
 #   persist   every persist point: crashes and faults
 #   explorer  all scopes to their end: a line each, and their sum; fails if one
@@ -27,6 +29,7 @@ executions=${SOAK_EXECUTIONS:-1000000}
 rounds=${SOAK_ROUNDS:-10}
 runs=${SOAK_RUNS:-10000}
 seeds=${SOAK_SEEDS:-1000}
+least=${SOAK_MINUTES:-30}
 git diff --quiet HEAD -- . ':!docs/soak.md' || { echo "commit first: an entry names a commit" >&2; exit 1; }
 commit=$(git rev-parse --short=12 HEAD)
 done_dir=$PWD/bin/soak/$commit
@@ -39,25 +42,34 @@ simtest() {
 }
 
 # Each chunk of 250 runs leaves a line: runs, simulated seconds, events, checks,
-# kinds of faults, seconds it took.
+# kinds of faults, seconds it took, its first seed, crashes at each persist point
+# (with commas). A failing seed ends it.
 sim() {
-	local n
+	local n chunk
 	touch "$done_dir/sim"
-	for ((n = $(sum 1 "$done_dir/sim"); n < runs; n += 250)); do
-		simtest -test.run '^TestSeeds$' -first $n -seeds 250 -length 60s -ledger "$done_dir/sim" >"$done_dir/sim.log" ||
+	for ((n = $(sum 1 "$done_dir/sim"); n < runs || $(sum 6 "$done_dir/sim") < least * 60; n += chunk)); do
+		chunk=$((n < runs && runs - n < 250 ? runs - n : 250))
+		simtest -test.run '^TestSeeds$' -first $n -seeds $chunk -length 60s -ledger "$done_dir/sim" >"$done_dir/sim.log" ||
 			{ grep -v '^=== ' "$done_dir/sim.log"; return 1; }
-		echo "runs $n to $((n + 249)): $(tail -1 "$done_dir/sim")"
+		echo "runs $n to $((n + chunk - 1)): $(tail -1 "$done_dir/sim" | cut -f1-6)"
 	done
 }
 
-# Each scene leaves a line: its name, seeds, least and most epochs, seconds.
+# persist_points says how many persist points a crash of any chunk came at.
+persist_points() {
+	cut -f8 "$done_dir/sim" | awk -F, '{ for (i = 1; i <= NF; i++) n[i] += $i; all = NF } END { for (i in n) hit += n[i] > 0; print hit + 0 " of " all + 0 }'
+}
+
+# Each scene leaves a line: its name, seeds, least and most epochs, seconds, and,
+# where most seeds but not all have to cost the least, which cost more.
 scenes() {
 	local name
 	touch "$done_dir/scenes"
-	for name in $(simtest -test.run '^TestSceneNames$' | sed -n 's/.*scene: //p') P4 P9 P10; do
+	for name in $(simtest -test.run '^TestSceneNames$' | sed -n 's/.*scene: //p') P4 P9 P10 ruined; do
 		! cut -f1 "$done_dir/scenes" | grep -qx "$name" || continue
 		case $name in
 		P4 | P9 | P10) simtest -test.run "^Test$name" -scenes "$seeds" -ledger "$done_dir/scenes" ;;
+		ruined) simtest -test.run '^TestRuinedQuorumsStop$' -scenes "$seeds" -length 60s -ledger "$done_dir/scenes" ;;
 		*) simtest -test.run "^TestScenesCostTheirEpochs\$/^$name\$" -scenes "$seeds" -ledger "$done_dir/scenes" ;;
 		esac >"$done_dir/scenes.log" || { grep -v '^=== ' "$done_dir/scenes.log"; return 1; }
 		grep -E 'scene_test.go:|^ok|^PASS' "$done_dir/scenes.log" | grep -v '^PASS' || true
@@ -112,6 +124,24 @@ sum() { awk -v c="$1" '{ n += $c } END { printf "%.0f\n", n }' "$2"; }
 
 most() { awk -v c="$1" '$c > n { n = $c } END { print n + 0 }' "$2"; }
 
+# scene_rows is a line for each number of epochs that scenes cost, with their names.
+scene_rows() {
+	awk -F'\t' '
+		$1 == "P4" { told["P4: B stays leader of epoch 2 in " $2 " orders of the links"] = $5; next }
+		$1 == "P9" { told["P9: no needless epoch at both levels of kraft.version, " $2 " seeds each"] = $5; next }
+		$1 == "P10" { told["P10: mixed quorums, " $2 " seeds each: at most one leader in an epoch, no longer without one than F more"] = $5; next }
+		$1 == "ruined" { told[$2 " runs that lose a majority of their disks: nothing is committed or led afterwards"] = $5; next }
+		{
+			cost = $2 " seeds each: " ($3 == $4 ? "exactly " $3 : $3 " to " $4) " epochs"
+			names[cost] = names[cost] (names[cost] ? ", " : "") $1 ($6 ? " (more than the least in seeds, with epochs: " $6 ")" : "")
+			took[cost] += $5
+		}
+		END {
+			for (cost in names) printf "| scenes: %s | %s | %d |\n", names[cost], cost, (took[cost] + 59) / 60
+			for (what in told) printf "| scenes: %s | held | %d |\n", what, (told[what] + 59) / 60
+		}' "$done_dir/scenes" | sort
+}
+
 # entry writes the lines of each part that was at least begun, from what it left.
 entry() {
 	local fuzzed targets took part
@@ -122,13 +152,12 @@ entry() {
 	echo "| --- | --- | --- |"
 	if [ -s "$done_dir/sim" ]; then
 		took=$(sum 6 "$done_dir/sim")
-		echo "| $(sum 1 "$done_dir/sim") simulated runs of 60 s, seeds from 0; $(most 5 "$done_dir/sim") kinds of faults hit" \
-			"| $(sum 2 "$done_dir/sim") simulated seconds, $(($(sum 2 "$done_dir/sim") / (took + 1))) in each; $(sum 3 "$done_dir/sim") events, $(sum 4 "$done_dir/sim") checks, no rule broken" \
+		echo "| $(sum 1 "$done_dir/sim") simulated runs of 60 s, seeds 0 to $(($(sum 1 "$done_dir/sim") - 1)); $(most 5 "$done_dir/sim") kinds of faults hit; crashes at $(persist_points) persist points" \
+			"| $(sum 2 "$done_dir/sim") simulated seconds, $(($(sum 2 "$done_dir/sim") / (took + 1))) in each; $(sum 3 "$done_dir/sim") events, $(sum 4 "$done_dir/sim") checks, no failing seed" \
 			"| $(minutes "$took") |"
 	fi
 	if [ -s "$done_dir/scenes" ]; then
-		echo "| $(wc -l <"$done_dir/scenes") scenes, $(awk '{ print $2 }' "$done_dir/scenes" | sort -n | head -1) seeds each or more; P4: $(awk '$1 == "P4" { n = $2 } END { print n + 0 }' "$done_dir/scenes") orders" \
-			"| all cost their epochs | $(minutes "$(sum 5 "$done_dir/scenes")") |"
+		scene_rows
 	fi
 	for part in mutants persist explorer trace spec hashes; do
 		[ ! -s "$done_dir/$part.rows" ] || cat "$done_dir/$part.rows"

@@ -71,7 +71,8 @@ func TestMutantsFitTheCode(t *testing.T) {
 		t.Errorf("only %d planted bugs", len(all))
 	}
 	for _, rule := range []string{
-		"R1", "R3", "R4", "R5", "R6", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16", "L1", "L4", "L8",
+		"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16",
+		"L1", "L2", "L3", "L4", "L7", "L8",
 	} {
 		if !layers["simulator "+rule] {
 			t.Errorf("no bug breaks %s", rule)

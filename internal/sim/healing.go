@@ -39,6 +39,9 @@ const (
 
 // stays tells that a node remains down for good.
 func (n *node) stays() bool {
+	if n.w.ruined != nil && !n.w.plan.Dynamic && n.w.gone[dirOf(n.id)] {
+		return true // there is nothing to start from
+	}
 	return n.w.healed != nil && n.w.healed.outside == "down" && !n.w.healed.has(n)
 }
 
@@ -135,7 +138,9 @@ func (w *World) look() {
 	w.later(50*time.Millisecond, w.look)
 }
 
-func (w *World) over() bool { return w.healed != nil && w.healed.done }
+func (w *World) over() bool {
+	return w.healed != nil && w.healed.done || w.ruined != nil && w.ruined.over
+}
 
 // agreement is the one leader that every node of the core follows and whose
 // committed log all of them have, or nil.

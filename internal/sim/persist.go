@@ -76,6 +76,20 @@ func (c *Crashes) Hit() (hit, all int) {
 	return hit, all
 }
 
+// Counts are all combinations in order, with commas: figures of several runs are
+// summed up by scripts.
+func (c *Crashes) Counts() string {
+	var b strings.Builder
+	for s := range c {
+		for p := range c[s] {
+			for _, n := range c[s][p] {
+				fmt.Fprintf(&b, ",%d", n)
+			}
+		}
+	}
+	return b.String()[1:]
+}
+
 // Missing names the combinations that were not hit.
 func (c *Crashes) Missing() string {
 	var b strings.Builder
@@ -91,10 +105,18 @@ func (c *Crashes) Missing() string {
 	return b.String()
 }
 
-// crashesAt tells that the node goes down at a site; the crash has then
-// happened. Rare sites get weight, and no less than one crash in 500 of it.
+// crashesNow draws whether a node goes down at a site. Rare sites get weight, but
+// no more than lets two of three come to the next phase.
+func (n *node) crashesNow(weight int) bool {
+	return n.w.chance(min(max(n.w.plan.CrashAtDisk, 2)*weight, mostCrashes), 1000, CrashedAtDisk)
+}
+
+// mostCrashes is of a thousand.
+const mostCrashes = 333
+
+// crashesAt tells that the node goes down at a site; the crash has then happened.
 func (n *node) crashesAt(s Site, p phase, weight int) bool {
-	if !n.w.chance(max(n.w.plan.CrashAtDisk, 2)*weight, 1000, CrashedAtDisk) {
+	if !n.crashesNow(weight) {
 		return false
 	}
 	n.w.crashes[s][p][n.crash(fmt.Sprintf("%s %v", phaseNames[p], s))]++
@@ -104,7 +126,7 @@ func (n *node) crashesAt(s Site, p phase, weight int) bool {
 // crashesDuring tells that the node goes down while a file or a folder changes,
 // which a crash leaves as it was or as it is to be.
 func (n *node) crashesDuring(s Site, weight int, change func()) bool {
-	if !n.w.chance(max(n.w.plan.CrashAtDisk, 2)*weight, 1000, CrashedAtDisk) {
+	if !n.crashesNow(weight) {
 		return false
 	}
 	f := n.crash("during " + s.String())

@@ -46,6 +46,8 @@ type Plan struct {
 	Copied       bool // the spares' folders are copies of the first voter's, directory id and all
 	AutoJoin     bool
 
+	// Ruined: no majority is repaired after the chaos, and none is left.
+	Ruined bool
 	// Alone leaves the protocol (package abstract) out: whoever looks for what the
 	// simulator's own rules find must not be told by it first.
 	Alone bool

@@ -6,8 +6,8 @@ import (
 )
 
 // moving tells that who votes may change in a run: by request, or because a disk
-// is replaced.
-func (p *Plan) moving() bool { return p.ReshapeEvery > 0 || p.Active[DiskLost] }
+// is replaced, or lost.
+func (p *Plan) moving() bool { return p.ReshapeEvery > 0 || p.Active[DiskLost] || p.Ruined }
 
 // loseDisk lets a voter come back with an empty disk and a new directory id, if
 // the quorum can be repaired without the old one. false when it cannot.

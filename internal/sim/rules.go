@@ -40,6 +40,7 @@ const (
 	Busy      // time goes on
 	Stuck     // what a scene waits for comes
 	Costs     // a scene costs its epochs
+	Ruin      // without a majority of disks nothing goes on, and nothing is invented
 	P4        // of docs/kip-996.md
 	P11
 	rules
@@ -47,7 +48,7 @@ const (
 
 var ruleNames = [rules]string{
 	"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16",
-	"L1", "L2", "L3", "L4", "L7", "L8", "protocol", "start-up", "assertion", "busy", "stuck", "epochs", "P4", "P11",
+	"L1", "L2", "L3", "L4", "L7", "L8", "protocol", "start-up", "assertion", "busy", "stuck", "epochs", "ruin", "P4", "P11",
 }
 
 func (r Rule) String() string { return ruleNames[r] }

@@ -30,6 +30,8 @@ type Scene struct {
 	Play func(s *Stage)
 	// Least and Most are how many epochs it may cost.
 	Least, Most kafka.Epoch
+	// Mostly: in all but one seed of a hundred it costs the least.
+	Mostly bool
 	// Epochless scenes are about something else than epochs.
 	Epochless bool
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"flag"
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -59,12 +60,22 @@ func TestScenesCostTheirEpochs(t *testing.T) {
 			began := time.Now()
 			all := playScene(t, sc, sceneSeeds())
 			least, most := all[0].Epochs, all[0].Epochs
-			for _, told := range all {
+			var more []string
+			for i, told := range all {
 				least, most = min(least, told.Epochs), max(most, told.Epochs)
+				if told.Epochs > sc.Least && sc.Mostly {
+					more = append(more, fmt.Sprintf("%d (%d)", i, told.Epochs))
+				}
 			}
 			t.Logf("%d seeds, epochs: %d to %d; %s", len(all), least, most, sc.What)
+			if sc.Mostly {
+				t.Logf("%d of %d cost %d epochs; more: %v", len(all)-len(more), len(all), sc.Least, more)
+			}
+			if len(more)*100 > len(all) && len(more) > 1 {
+				t.Errorf("more than one of a hundred costs more than %d epochs: %v", sc.Least, more)
+			}
 			if !t.Failed() {
-				enter(t, sc.Name, len(all), least, most, seconds(began))
+				enter(t, sc.Name, len(all), least, most, seconds(began), strings.Join(more, " "))
 			}
 		})
 	}

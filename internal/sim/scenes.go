@@ -20,6 +20,8 @@ func Scenes() []Scene {
 	all = append(all, stuckScenes()...)
 	all = append(all, clockScenes()...)
 	all = append(all, exactScenes()...)
+	all = append(all, delayScenes()...)
+	all = append(all, keptScenes()...)
 	for _, m := range Mixes() {
 		all = append(all, m.Scene())
 	}

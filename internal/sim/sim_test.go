@@ -3,11 +3,8 @@ package sim
 import (
 	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -73,15 +70,17 @@ crashes at persist points: %d of %d%s`,
 		f.faults.Hit(), faultKinds, f.faults, f.checks.Sum(), f.checks, hit, all, f.crashes.Missing())
 }
 
-// play runs seeds on all processors.
-func play(first uint64, count int) *figures {
+// play runs seeds on all processors, their plans changed.
+func play(first uint64, count int, change func(*Plan)) *figures {
 	defer debug.SetGCPercent(debug.SetGCPercent(1600)) // runs make garbage and keep nothing
 	f, seeds := &figures{}, make(chan uint64)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for seed := range seeds {
-				f.add(RunPlan(planOf(seed), nil))
+				p := planOf(seed)
+				change(&p)
+				f.add(RunPlan(p, nil))
 			}
 		})
 	}
@@ -97,15 +96,15 @@ func play(first uint64, count int) *figures {
 // quorum agrees.
 func TestSeeds(t *testing.T) {
 	began := time.Now()
-	f := play(*firstFlag, seedCount())
+	f := play(*firstFlag, seedCount(), func(*Plan) {})
 	took := time.Since(began)
 	t.Logf("%v\n%.0f simulated seconds a second", f, f.simulated.Seconds()/took.Seconds())
 	if len(f.failed) == 0 {
-		enter(t, f.runs, int(f.simulated.Seconds()), f.events, f.checks.Sum(), f.faults.Hit(), seconds(began))
+		enter(t, f.runs, int(f.simulated.Seconds()), f.events, f.checks.Sum(), f.faults.Hit(), seconds(began), *firstFlag, f.crashes.Counts())
 	}
 	for _, r := range f.failed {
-		t.Errorf("seed %d breaks %v\n  %v\n  read it: ottla sim --seed %d --trace\n  keep it: a line about it in internal/sim/testdata/seeds/%d.txt",
-			r.Plan.Seed, r.Failure, r.Plan, r.Plan.Seed, r.Plan.Seed)
+		t.Errorf("seed %d breaks %v\n  %v\n  read it: ottla sim --seed %d --trace\n  keep it: a scene that plays it on purpose (scenes_kept.go)",
+			r.Plan.Seed, r.Failure, r.Plan, r.Plan.Seed)
 	}
 	if f.runs < 200 {
 		return
@@ -170,24 +169,21 @@ func TestReadingAStoryDoesNotChangeIt(t *testing.T) {
 	}
 }
 
-// Seeds that once found something are played for ever. Each file of
-// testdata/seeds is named for its seed and says what it found.
-func TestKeptSeeds(t *testing.T) {
-	files, err := filepath.Glob("testdata/seeds/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no kept seeds: %v", err)
+// A quorum that has lost a majority of its disks stops safely: it invents nothing.
+func TestRuinedQuorumsStop(t *testing.T) {
+	began, count := time.Now(), max(seedCount()/5, 8)
+	if *scenesFlag > 0 {
+		count = *scenesFlag
 	}
-	for _, file := range files {
-		seed, err := strconv.ParseUint(strings.TrimSuffix(filepath.Base(file), ".txt"), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		what, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r := Run(seed, nil); r.Failure != nil {
-			t.Errorf("seed %d breaks %v\nit had found:\n%s", seed, r.Failure, what)
-		}
+	f := play(*firstFlag, count, func(p *Plan) { p.Ruined = true })
+	t.Logf("%d runs, %d looks at what is left", f.runs, f.checks[Ruin])
+	for _, r := range f.failed {
+		t.Errorf("seed %d, ruined, breaks %v\n  %v", r.Plan.Seed, r.Failure, r.Plan)
+	}
+	if f.checks[Ruin] < f.runs*100 || f.acked == 0 {
+		t.Errorf("what was left was looked at %d times in %d runs, with %d proposals before", f.checks[Ruin], f.runs, f.acked)
+	}
+	if !t.Failed() {
+		enter(t, "ruined", f.runs, 0, 0, seconds(began))
 	}
 }

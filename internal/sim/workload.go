@@ -14,6 +14,7 @@ type workload struct {
 	waiting  []proposal
 	answered int // refused, or given up with their leader
 	acked    []proposal
+	taken    bool // the last one was appended or refused
 	stopped  bool
 }
 
@@ -44,17 +45,21 @@ func (k *workload) next(w *World) {
 	k.last++
 	epoch := n.state.Election.Epoch
 	w.note("client proposes %d to %d", k.last, n.id)
+	k.taken = false
 	n.step(raft.Propose{Ticket: k.last, Epoch: epoch, Count: int32(1 + w.rng.IntN(4))})
+	w.check.must(k.taken || !n.up, L2, "node %d neither takes proposal %d nor refuses it", n.id, k.last)
 }
 
 func (k *workload) appended(n *node, a raft.Append) {
 	n.waiting++
+	k.taken = true
 	k.waiting = append(k.waiting, proposal{a.Ticket, n, n.life, a.Epoch, a.Base, a.End})
 }
 
 func (k *workload) refused(w *World, n *node, r raft.Refused) {
 	w.note("%d refuses proposal %d: %v", n.id, r.Ticket, r.Code)
 	k.answered++
+	k.taken = true
 }
 
 // committed acknowledges what a leader has committed in its epoch, and gives up

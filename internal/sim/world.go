@@ -38,6 +38,7 @@ type World struct {
 	chaos    bool   // faults come
 	stage    *Stage // when a scene is played, else nil
 	healed   *healing
+	ruined   *ruin
 	happened int
 	tick     kafka.Instant // milliseconds
 	inTick   int           // what has happened in it
@@ -178,11 +179,15 @@ func (w *World) play() {
 	if w.plan.ReshapeEvery > 0 {
 		w.later(w.mean(w.plan.ReshapeEvery), w.reshape)
 	}
-	w.later(w.plan.Chaos, w.heal)
+	if w.plan.Ruined {
+		w.later(w.plan.Chaos, w.destroy)
+	} else {
+		w.later(w.plan.Chaos, w.heal)
+	}
 	for w.failure == nil && !w.queue.empty() && !w.over() && !w.enough() {
 		w.turn(w.queue.take())
 	}
-	if w.failure == nil && !w.enough() {
+	if w.failure == nil && !w.enough() && w.healed != nil {
 		w.check.end()
 	}
 }

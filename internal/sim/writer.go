@@ -178,10 +178,10 @@ func (n *node) clean(id raft.SnapshotID) bool {
 		return true
 	}
 	drop := func() { n.disk.dropBelow(id.EndOffset) }
-	if n.crashesAt(CleanLog, before, 10) || n.crashesDuring(CleanLog, 10, drop) {
+	if n.crashesAt(CleanLog, before, 50) || n.crashesDuring(CleanLog, 50, drop) {
 		return false
 	}
-	if drop(); n.crashesAt(CleanLog, after, 10) {
+	if drop(); n.crashesAt(CleanLog, after, 50) {
 		return false
 	}
 	n.w.check.startsAtSnapshot(n)
