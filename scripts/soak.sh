@@ -132,7 +132,7 @@ scene_rows() {
 		$1 == "P10" { told["P10: mixed quorums, " $2 " seeds each: at most one leader in an epoch, no longer without one than F more"] = $5; next }
 		$1 == "ruined" { told[$2 " runs that lose a majority of their disks: nothing is committed or led afterwards"] = $5; next }
 		{
-			cost = $2 " seeds each: " ($3 == $4 ? "exactly " $3 : $3 " to " $4) " epochs"
+			cost = $2 " seeds each: " ($3 == $4 ? "exactly " $3 : $3 " to " $4) ($4 == 1 ? " epoch" : " epochs")
 			names[cost] = names[cost] (names[cost] ? ", " : "") $1 ($6 ? " (more than the least in seeds, with epochs: " $6 ")" : "")
 			took[cost] += $5
 		}

@@ -61,8 +61,9 @@ func (h *watch) preVote(n *node, call raft.Call, r raft.VoteRequest, e raft.Effe
 		c.must(!answer.Granted || h.role != raft.RoleLeader && !follower, R10,
 			"node %d, %s that has a leader, grants a pre-vote of its epoch %d", n.id, h.role, r.Epoch)
 	}
-	c.must(e.Election == nil, R10, "a pre-vote of epoch %d changes the election state of node %d", r.Epoch, n.id)
-	if n.w.now < h.deadline && !asksForMore(e) {
+	overdue := n.w.now >= h.deadline // what its timer brings comes in this step, too
+	c.must(e.Election == nil || overdue, R10, "a pre-vote of epoch %d changes the election state of node %d", r.Epoch, n.id)
+	if !overdue && !asksForMore(e) {
 		c.must(n.global(e.Deadline) == h.deadline, R10, "a pre-vote moves the timer of node %d, %s", n.id, h.role)
 	}
 }
