@@ -21,7 +21,7 @@ type Post struct {
 // Allowed are the states that the protocol allows after an event. There is more
 // than one, because any timer may have ended meanwhile. There is none for an
 // event that the protocol does not know.
-func Allowed(pre State, ev Event) []Post { return allowed(nil, pre, ev, nil) }
+func Allowed(pre State, ev Event) []Post { return allowed(nil, pre, &ev, nil) }
 
 // manyTimers is how many timers can end in one step: that of a role, and that of
 // the role which follows, when it goes on with the time of the first.
@@ -29,13 +29,13 @@ const manyTimers = 2
 
 // allowed appends to a list. Of the states that follow it gives, with want, only
 // those that have entered the same roles.
-func allowed(to []Post, pre State, ev Event, want *Seen) []Post {
+func allowed(to []Post, pre State, ev *Event, want *Seen) []Post {
 	pre.Entered = nil
 	if ev.Kind == Start {
 		if ev.Disk == nil {
 			return to
 		}
-		return settled(to, Post{State: begin(*ev.Disk)}, want, manyTimers)
+		return settled(to, &Post{State: begin(*ev.Disk)}, want, manyTimers)
 	}
 	if pre.Role == "" {
 		return to // no process runs
@@ -51,13 +51,13 @@ func allowed(to []Post, pre State, ev Event, want *Seen) []Post {
 	if post.dead {
 		return append(to, post)
 	}
-	to = settled(to, post, want, manyTimers)
-	if pre.mayIgnore(ev.Message) {
+	to = settled(to, &post, want, manyTimers)
+	if pre.mayIgnore(&ev.Message) {
 		ignored := Post{State: pre, Answer: Message{Code: kerr.BrokerNotAvailable, Epoch: pre.Epoch, Leader: pre.known()}}
 		if asked, ok := pre.answered(ev); ok {
 			ignored.State = asked
 		}
-		to = settled(to, ignored, want, manyTimers)
+		to = settled(to, &ignored, want, manyTimers)
 	}
 	return to
 }
@@ -65,7 +65,7 @@ func allowed(to []Post, pre State, ev Event, want *Seen) []Post {
 // mayIgnore: no quorum gets to a far epoch, so a node need not believe it. And who
 // has given up a silent leader need not wait for it again because a refusal still
 // names it.
-func (s State) mayIgnore(m Message) bool {
+func (s State) mayIgnore(m *Message) bool {
 	far := m.Epoch > farEpoch && m.Epoch > s.Epoch
 	return far || m.Code != kerr.None && s.silent == (led{m.Epoch, m.Leader})
 }
@@ -74,8 +74,8 @@ func (s State) mayIgnore(m Message) bool {
 const farEpoch kafka.Epoch = 1 << 30
 
 // happen is what an event itself does.
-func happen(s State, ev Event) (Post, bool) {
-	m := ev.Message
+func happen(s State, ev *Event) (Post, bool) {
+	m := &ev.Message
 	switch ev.Kind {
 	case VoteRequest:
 		return s.vote(m), true
@@ -99,7 +99,7 @@ func happen(s State, ev Event) (Post, bool) {
 }
 
 // local is what happens to a node by itself.
-func (s State) local(ev Event) (State, bool) {
+func (s State) local(ev *Event) (State, bool) {
 	switch ev.Kind {
 	case Passed:
 	case Propose:
@@ -145,7 +145,7 @@ func (s State) local(ev Event) (State, bool) {
 
 // reported: the disk has a write. What it says of the end is out of date when the
 // log was cut after it.
-func (s State) reported(ev Event) State {
+func (s State) reported(ev *Event) State {
 	if ev.Kind == Synced {
 		s.done = max(s.done, min(ev.Seq, s.asked))
 		if ev.Seq >= s.cut && ev.End <= s.LogEnd {
@@ -166,22 +166,22 @@ func (s State) fail() State {
 
 // settled adds a state, after the changes of role that must follow, and those
 // that may follow because a timer has ended.
-func settled(to []Post, p Post, want *Seen, timers int) []Post {
+func settled(to []Post, p *Post, want *Seen, timers int) []Post {
 	if !want.begins(p.Entered) {
 		return to
 	}
 	if forced := p.forced(); len(forced) > 0 {
 		for _, s := range forced {
-			to = settled(to, Post{s, p.Answer, p.MayRefuse}, want, timers)
+			to = settled(to, &Post{s, p.Answer, p.MayRefuse}, want, timers)
 		}
 		return to
 	}
-	to = append(to, p)
+	to = append(to, *p)
 	if timers == 0 || want != nil && len(want.Entered) == len(p.Entered) {
 		return to
 	}
 	for _, s := range p.expired() {
-		to = settled(to, Post{s, p.Answer, p.MayRefuse}, want, timers-1)
+		to = settled(to, &Post{s, p.Answer, p.MayRefuse}, want, timers-1)
 	}
 	return to
 }

@@ -9,7 +9,7 @@ import (
 
 // answered takes a question off the list; false when nobody waits for an answer
 // to it.
-func (s State) answered(ev Event) (State, bool) {
+func (s State) answered(ev *Event) (State, bool) {
 	i := s.asking(ev.Call)
 	if i < 0 {
 		return s, false
@@ -24,14 +24,14 @@ func (s State) asking(call uint64) int {
 
 // hear acts on an answer: first on what it says of the quorum, then, if that made
 // the question not void, on what was asked (1.5).
-func (s State) hear(ev Event) State {
+func (s State) hear(ev *Event) State {
 	i := s.asking(ev.Call)
 	if i < 0 {
 		return s
 	}
 	q := s.questions[i]
 	s, _ = s.answered(ev)
-	m := ev.Message
+	m := &ev.Message
 	switch m.Kind {
 	case VersionsAnswer:
 		return s.change(ev)
@@ -56,8 +56,8 @@ func (s State) hear(ev Event) State {
 }
 
 // act does what the answer to a question asks for.
-func (s State) act(q question, ev Event) State {
-	m := ev.Message
+func (s State) act(q question, ev *Event) State {
+	m := &ev.Message
 	switch m.Kind {
 	case VoteAnswer:
 		standing := s.Role == Prospective || s.Role == Candidate
@@ -87,7 +87,7 @@ func (s State) heard() State {
 }
 
 // fetch acts on the answer to a fetch (2.5).
-func (s State) fetch(m Message) State {
+func (s State) fetch(m *Message) State {
 	switch {
 	case m.Diverging != nil:
 		d := *m.Diverging
@@ -115,7 +115,7 @@ func (s State) fetch(m Message) State {
 
 // records appends what came, up to the first batch of an epoch above ours
 // (KAFKA-18723), and takes over the high watermark.
-func (s State) records(m Message) State {
+func (s State) records(m *Message) State {
 	if m.Records != nil {
 		r := m.Records.upTo(s.Epoch)
 		if r.Base == s.LogEnd && r.End > r.Base && r.follows(s.LastEpoch) {
@@ -153,7 +153,7 @@ func (r Records) follows(last kafka.Epoch) bool {
 
 // chunk acts on the answer to a FetchSnapshot (2.6). Only what continues the
 // download is a sign of life.
-func (s State) chunk(m Message) State {
+func (s State) chunk(m *Message) State {
 	d := s.download
 	switch {
 	case d == nil || s.installing != 0:
@@ -170,7 +170,7 @@ func (s State) chunk(m Message) State {
 
 // unanswered: a voter that does not know pre-votes decides for a prospective node,
 // which then stands as before KIP-996.
-func (s State) unanswered(ev Event) State {
+func (s State) unanswered(ev *Event) State {
 	i := s.asking(ev.Call)
 	if i < 0 {
 		return s

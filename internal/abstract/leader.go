@@ -53,7 +53,7 @@ func (s State) advance() State {
 // change appends the set that was chosen, if there may be one now (8.1, R11, R16).
 // If there may not, the state stays as it is, and a node that has appended one is
 // not in the relation.
-func (s State) change(ev Event) State {
+func (s State) change(ev *Event) State {
 	set := ev.Chosen
 	if set == nil || s.Role != Leader || s.leaderHW < 0 || s.leaving() && ev.Kind != VersionsAnswer {
 		return s

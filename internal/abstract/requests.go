@@ -17,7 +17,7 @@ func (s State) betweenVoters(id kafka.NodeID, epoch kafka.Epoch) kerr.Code {
 }
 
 // meantForUs: a request that names its receiver names this node and its directory.
-func (s State) meantForUs(m Message) kerr.Code {
+func (s State) meantForUs(m *Message) kerr.Code {
 	if m.To.Node >= 0 && !m.To.Matches(s.self) {
 		return kerr.InvalidVoterKey
 	}
@@ -25,7 +25,7 @@ func (s State) meantForUs(m Message) kerr.Code {
 }
 
 // vote answers a Vote (2.2).
-func (s State) vote(m Message) Post {
+func (s State) vote(m *Message) Post {
 	refuse := func(code kerr.Code) Post { return Post{State: s, Answer: Message{Code: code}} }
 	legal := m.LastEpoch < m.Epoch || m.PreVote && m.LastEpoch == m.Epoch
 	if m.Offset < 0 || m.LastEpoch < 0 || !legal {
@@ -52,7 +52,7 @@ func (s State) vote(m Message) Post {
 }
 
 // grants is the table of 3.3, after the epoch of the request has become ours.
-func (s State) grants(m Message) bool {
+func (s State) grants(m *Message) bool {
 	upToDate := m.LastEpoch > s.LastEpoch || m.LastEpoch == s.LastEpoch && m.Offset >= s.LogEnd
 	if m.PreVote {
 		switch s.Role {
@@ -83,7 +83,7 @@ func (s State) reach(named int, leader kafka.NodeID) int {
 }
 
 // beginEpoch answers BeginQuorumEpoch (2.3).
-func (s State) beginEpoch(m Message) Post {
+func (s State) beginEpoch(m *Message) Post {
 	code := s.betweenVoters(m.Leader, m.Epoch)
 	if code == kerr.None {
 		s = s.learn(m.Epoch, m.Leader, s.reach(m.Endpoints, m.Leader))
@@ -93,7 +93,7 @@ func (s State) beginEpoch(m Message) Post {
 }
 
 // endEpoch answers EndQuorumEpoch (2.4, B5).
-func (s State) endEpoch(m Message) Post {
+func (s State) endEpoch(m *Message) Post {
 	code := s.betweenVoters(m.Leader, m.Epoch)
 	if code == kerr.None {
 		s = s.learn(m.Epoch, m.Leader, s.reach(m.Endpoints, m.Leader))
@@ -146,7 +146,7 @@ func (s State) leaderOnly(epoch kafka.Epoch) kerr.Code {
 }
 
 // serve answers a Fetch (2.5).
-func (s State) serve(m Message) Post {
+func (s State) serve(m *Message) Post {
 	code := s.leaderOnly(m.Epoch)
 	switch {
 	case m.Wait < 0 || m.Offset < 0 || m.LastEpoch < 0 || m.LastEpoch > m.Epoch:

@@ -44,14 +44,14 @@ func (t *Tracker) Step(st *Step) error {
 			return err
 		}
 	}
-	t.posts = allowed(t.posts[:0], t.state, st.Event, &st.Seen)
+	t.posts = allowed(t.posts[:0], t.state, &st.Event, &st.Seen)
 	for i := range t.posts {
 		p := &t.posts[i]
 		if !p.Seen.same(&st.Seen) {
 			continue
 		}
 		if err := p.promises(st); err != nil {
-			return fmt.Errorf("%w\nevent %s\nthe node then: %v", err, describe(st.Event), st.Seen)
+			return fmt.Errorf("%w\nevent %s\nthe node then: %v", err, describe(&st.Event), st.Seen)
 		}
 		t.durable = paperOf(t.state.Seen)
 		if d := st.Event.Disk; d != nil {
@@ -67,7 +67,7 @@ func (t *Tracker) Step(st *Step) error {
 // stray says what a step that is not in the relation should have been.
 func (t *Tracker) stray(st *Step) error {
 	var out strings.Builder
-	fmt.Fprintf(&out, "the protocol does not allow this step\nbefore: %v\nevent %s\nafter: %v", t.state.Seen, describe(st.Event), st.Seen)
+	fmt.Fprintf(&out, "the protocol does not allow this step\nbefore: %v\nevent %s\nafter: %v", t.state.Seen, describe(&st.Event), st.Seen)
 	for _, p := range Allowed(t.state, st.Event) {
 		fmt.Fprintf(&out, "\nallowed: %v", p.Seen)
 	}
@@ -109,10 +109,10 @@ func (s Seen) String() string {
 		s.Role, s.Epoch, s.Voted.Node, s.Leader, s.LogStart, s.LogEnd, s.LastEpoch, s.HighWatermark, voters, s.Level, s.Entered)
 }
 
-func describe(ev Event) string {
+func describe(ev *Event) string {
 	text := fmt.Sprintf("%s call=%d seq=%d end=%d epoch=%d", ev.Kind, ev.Call, ev.Seq, ev.End, ev.Epoch)
-	if m := ev.Message; m.Kind != "" {
-		text += fmt.Sprintf(" %+v", m)
+	if m := &ev.Message; m.Kind != "" {
+		text += fmt.Sprintf(" %+v", *m)
 		if m.Records != nil {
 			text += fmt.Sprintf(" records %+v", *m.Records)
 		}
