@@ -73,7 +73,8 @@ func (h *watch) preVote(n *node, call raft.Call, r raft.VoteRequest, e raft.Effe
 // round back (B4).
 func asksForMore(e raft.Effects) bool {
 	for _, t := range e.Trace {
-		if t.What == "shorter log asks" || t.What == "yields" {
+		switch t.What {
+		case "shorter log asks", "longer log stands", "yields":
 			return true
 		}
 	}
