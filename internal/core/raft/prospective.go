@@ -24,7 +24,7 @@ func newProspective(c *Core) *prospective {
 		known: known, at: at, tally: newTally(c.quorum.voters(), c.cfg.Self), expires: electionTimer(c),
 		begins: max(c.now, c.refused.Add(c.trip())),
 	}
-	p.young = p.begins.Add(c.step())
+	p.young = max(p.begins.Add(c.step()), c.refused.Add(2*c.step()))
 	if f, ok := c.role.(*follower); ok && f.chosen {
 		p.begins, p.young = c.now, c.now // nobody else begins a round now
 	}

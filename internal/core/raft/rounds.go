@@ -28,6 +28,8 @@ import (
 //     Otherwise it goes on when it is young no more.
 //   - A voter that has refused a round, and now begins its own, asks only when its
 //     answer has arrived, or it would be refused in turn, and both rounds be lost.
+//     The round it refused may win all the same, and wait for its end elsewhere by a
+//     longer d than ours: so our own is young for 2 d from there.
 //
 // No rule grants more than KIP-996 does, none moves a timer, and what they wait for
 // ends by itself: they delay an election and cannot prevent it.
