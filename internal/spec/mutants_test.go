@@ -12,6 +12,7 @@ import (
 // Each planted mistake of testdata/mutants.txt changes one line of a
 // specification, and its property breaks.
 func TestPlantedMistakesAreFound(t *testing.T) {
+	t.Parallel()
 	text, err := os.ReadFile("testdata/mutants.txt")
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ var large = flag.Bool("large", false, "check the large scopes, too")
 // Both checkers find exactly the states that the toy is known to have. SPIN counts
 // the way into the first state as a transition.
 func TestToyHasItsStates(t *testing.T) {
+	t.Parallel()
 	f := func(c checked, states int) {
 		t.Helper()
 		if c.broken || c.states != states {
@@ -39,6 +40,7 @@ func TestToyHasItsStates(t *testing.T) {
 // On shared scopes the states that can be reached, as all show them, are the same
 // ones. A difference is a fault of one side.
 func TestSameStates(t *testing.T) {
+	t.Parallel()
 	dir := source(t)
 	same := func(t *testing.T, core, other Projection) {
 		t.Helper()
@@ -78,6 +80,7 @@ func TestSameStates(t *testing.T) {
 
 // The rules hold in every state of these scopes.
 func TestQuorumHolds(t *testing.T) {
+	t.Parallel()
 	total, scopes := 0, 0
 	f := func(defines ...string) {
 		t.Helper()
@@ -104,6 +107,7 @@ func TestQuorumHolds(t *testing.T) {
 // In the end there is a leader, and nobody stays prospective. The stuck case of P11
 // in docs/kip-996.md is freed by check quorum, and is stuck without it.
 func TestQuorumGetsOn(t *testing.T) {
+	t.Parallel()
 	total, scopes := 0, 0
 	f := func(stuck bool, claim string, defines ...string) {
 		t.Helper()
@@ -128,6 +132,7 @@ func TestQuorumGetsOn(t *testing.T) {
 
 // Voters come and go, one at a time, and nothing committed is lost.
 func TestVotersChange(t *testing.T) {
+	t.Parallel()
 	total := 0
 	f := func(constants ...string) {
 		t.Helper()
