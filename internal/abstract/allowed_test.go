@@ -254,3 +254,23 @@ func TestParkedFetchOfALeaderThatGivesUp(t *testing.T) {
 	f(10, Leader, false)
 	f(99, Resigned, false) // it diverges, and is not parked
 }
+
+// An answer that brings nothing is no sign of life: who has only had such ones
+// still grants pre-votes.
+func TestAnswersInVain(t *testing.T) {
+	f := func(what string, m Message, heard bool) {
+		t.Helper()
+		s := three().follow(3, 3, 1)
+		s.questions = []question{{7, 3, FetchRequest}}
+		m.Kind, m.Epoch, m.Leader, m.HighWatermark = FetchAnswer, 3, 3, kafka.NoOffset
+		if p := first(t, s, Event{Kind: FetchAnswer, Call: 7, Message: m}); p.fetched != heard {
+			t.Errorf("%s: heard %t, want %t", what, p.fetched, heard)
+		}
+	}
+	f("nothing new", Message{}, true)
+	f("records", Message{Records: &Records{Base: 10, End: 12, Epochs: []EpochStart{{3, 10}}}}, true)
+	f("other records", Message{Records: &Records{Base: 4, End: 6, Epochs: []EpochStart{{2, 4}}}}, false)
+	f("damaged records", Message{Damaged: true}, false)
+	f("a cut where the log ends", Message{Diverging: &EpochEnd{2, 10}}, false)
+	f("a cut", Message{Diverging: &EpochEnd{2, 8}}, true)
+}

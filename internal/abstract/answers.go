@@ -86,7 +86,8 @@ func (s State) heard() State {
 	return s
 }
 
-// fetch acts on the answer to a fetch (2.5).
+// fetch acts on the answer to a fetch (2.5). One that brings nothing is no success: a
+// cut where the log ends, a snapshot of what is known, records of which none fits.
 func (s State) fetch(m *Message) State {
 	switch {
 	case m.Diverging != nil:
@@ -98,29 +99,37 @@ func (s State) fetch(m *Message) State {
 		if end < s.committed() || end < s.LogStart {
 			return s // the node stops (KAFKA-12460)
 		}
+		if end == s.LogEnd {
+			return s
+		}
 		return s.truncate(end).heard()
 	case m.Snapshot != nil:
 		id := *m.Snapshot
 		if id.End < 0 || id.Epoch < 0 || id.Epoch > s.Epoch {
 			return s
 		}
-		s = s.heard()
-		if !slices.Contains(s.snapshots, id) && id.End > s.committed() {
-			s.download = &download{id: id}
+		if slices.Contains(s.snapshots, id) || id.End <= s.committed() {
+			return s
 		}
+		s = s.heard()
+		s.download = &download{id: id}
 		return s
 	}
-	return s.heard().records(m)
+	return s.records(m)
 }
 
 // records appends what came, up to the first batch of an epoch above ours
 // (KAFKA-18723), and takes over the high watermark.
 func (s State) records(m *Message) State {
+	good := !m.Damaged
 	if m.Records != nil {
 		r := m.Records.upTo(s.Epoch)
-		if r.Base == s.LogEnd && r.End > r.Base && r.follows(s.LastEpoch) {
+		if good = r.Base == s.LogEnd && r.End > r.Base && r.follows(s.LastEpoch); good {
 			s = s.append(r)
 		}
+	}
+	if good {
+		s = s.heard()
 	}
 	if m.HighWatermark >= 0 {
 		s.HighWatermark = max(s.HighWatermark, min(s.LogEnd, m.HighWatermark))

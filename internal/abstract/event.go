@@ -93,6 +93,7 @@ type Message struct {
 	Diverging     *EpochEnd    `json:",omitempty"`
 	Snapshot      *SnapshotID  `json:",omitempty"`
 	Records       *Records     `json:",omitempty"`
+	Damaged       bool         `json:",omitempty"` // records after these could not be read
 	Position      int64        `json:",omitempty"` // in a snapshot
 	Bytes         int32        `json:",omitempty"`
 	Size          int64        `json:",omitempty"`

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/raft"
@@ -92,7 +94,7 @@ func answerTo(call raft.Call, e raft.Effects) raft.VoteAnswer {
 
 // follow keeps account of what a follower has heard since it became one.
 func (h *watch) follow(n *node, ev raft.Event, e raft.Effects) {
-	h.hear(n, ev)
+	h.hear(n, ev, inVain(e))
 	for _, t := range e.Trace {
 		switch role := raft.Role(t.What); role {
 		case raft.RoleFollower, raft.RoleUnattached, raft.RoleProspective, raft.RoleCandidate, raft.RoleLeader, raft.RoleResigned:
@@ -113,8 +115,16 @@ func (h *watch) asks(m raft.Message) {
 	}
 }
 
+// inVain tells that an answer brought nothing that a follower could use: damaged
+// records, a cut at its end, a snapshot of what it has.
+func inVain(e raft.Effects) bool {
+	return slices.ContainsFunc(e.Trace, func(t raft.Trace) bool {
+		return t.What == "records refused" || t.What == "truncation refused" || t.What == "snapshot refused"
+	})
+}
+
 // hear notes an answer that a follower waited for, or its leader's farewell.
-func (h *watch) hear(n *node, ev raft.Event) {
+func (h *watch) hear(n *node, ev raft.Event, vain bool) {
 	s := n.state
 	ours := func(hint raft.Hint) bool { return hint.Epoch == s.Election.Epoch && hint.Leader == s.Leader }
 	switch ev := ev.(type) {
@@ -130,7 +140,7 @@ func (h *watch) hear(n *node, ev raft.Event) {
 			return
 		}
 		h.fetching = 0
-		if ok && a.Err == kerr.None && ours(a.Hint) && h.role == raft.RoleFollower && h.leader == s.Leader {
+		if ok && !vain && a.Err == kerr.None && ours(a.Hint) && h.role == raft.RoleFollower && h.leader == s.Leader {
 			h.fetched, h.farewell, h.gone = true, false, false
 		}
 	}

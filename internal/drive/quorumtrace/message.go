@@ -72,7 +72,7 @@ func answer(kind abstract.Kind, code kerr.Code, h raft.Hint) abstract.Message {
 
 func (o *Observer) fetchAnswer(b raft.FetchAnswer) abstract.Message {
 	m := answer(abstract.FetchAnswer, b.Err, b.Hint)
-	m.HighWatermark = b.HighWatermark
+	m.HighWatermark, m.Damaged = b.HighWatermark, b.Damaged
 	if b.Diverging != nil {
 		d := abstract.EpochEnd(*b.Diverging)
 		m.Diverging = &d
