@@ -78,7 +78,7 @@ func rows() []row {
 		{name: "all have a fetch timeout of 300 ms", settings: short(1, 2, 3), play: quiet},
 		{name: "the leader stands still for less than the fetch timeout, again and again", play: func(t *testing.T, c cluster, led view) {
 			l := c.node(led.leader)
-			for _, pause := range []time.Duration{1200, 1600, 1800, 1800, 1850} {
+			for _, pause := range []time.Duration{1200, 1600, 1600} {
 				l.Pause()
 				rest(pause * time.Millisecond)
 				l.Continue()
