@@ -203,8 +203,9 @@ func leadAlone(c *Core) {
 // It never blocks, never fails and never looks at a clock.
 func (c *Core) Step(now kafka.Instant, ev Event) Effects {
 	c.out.reset()
+	before := c.now
 	c.now = max(c.now, now)
-	c.pace.excuse(c.now.Sub(c.due))
+	c.pace.excuse(c.now.Sub(before), c.now.Sub(c.due), c.cfg.Timing.voterWait())
 	if c.dead {
 		refuseAll(c, ev)
 	} else {

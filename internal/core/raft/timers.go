@@ -69,8 +69,12 @@ func (p *pace) synced(now kafka.Instant, seq Seq) {
 
 // excuse takes time during which this process did not run off the time that a
 // write has taken: that it stood still is no fault of its disk. late is by how
-// much a deadline was missed.
-func (p *pace) excuse(late time.Duration) {
+// much a deadline was missed. When that is much, nobody knows for how long it had
+// run since its last step, and the write gets all of that back.
+func (p *pace) excuse(passed, late, much time.Duration) {
+	if late > much {
+		late = passed
+	}
 	if p.syncing != 0 && late > 0 {
 		p.since = p.since.Add(late)
 	}
