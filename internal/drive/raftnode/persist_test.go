@@ -111,18 +111,18 @@ func tellFollower(t *testing.T, d *persistDisk) func(left *vfs.Mem) error {
 	s := newScript(t)
 	_ = s.follow(t, d) // that it does not start is one way for a disk to fail
 	s.mu.Lock()
-	promised, spoken := s.promised, s.spoken
-	s.mu.Unlock()
+	promised, spoken, epoch, cleaned := s.promised, s.spoken, s.epoch, s.cleaned
+	s.mu.Unlock() // what it asked before it ended may be looked at later still
 	return func(left *vfs.Mem) error {
-		end, epoch, err := held(left)
+		end, reached, err := held(left)
 		switch {
 		case err != nil:
 			return fmt.Errorf("it does not open: %w", err)
-		case end < promised || epoch < spoken:
-			return fmt.Errorf("it holds %d records and epoch %d, and promised %d and %d", end, epoch, promised, spoken)
+		case end < promised || reached < spoken:
+			return fmt.Errorf("it holds %d records and epoch %d, and promised %d and %d", end, reached, promised, spoken)
 		}
 		next := newScript(t)
-		next.epoch, next.cleaned = s.epoch, s.cleaned
+		next.epoch, next.cleaned = epoch, cleaned
 		if err := next.follow(t, left); err != nil {
 			return fmt.Errorf("it does not start: %w", err)
 		}
