@@ -114,6 +114,16 @@ func StartKafkaOf(t testing.TB, version, properties string) *Proc {
 	return Start(t, "Apache Kafka "+version, javaOf(t, version, "512m", "kafka.Kafka", properties))
 }
 
+// FormatKafkaOf formats a node's directories with the tool of a release that
+// scripts/deps.sh installs.
+func FormatKafkaOf(t testing.TB, version, properties, clusterID string) {
+	t.Helper()
+	out, err := javaOf(t, version, "128m", tools["kafka-storage"], "format", "--config", properties, "--cluster-id", clusterID).CombinedOutput()
+	if err != nil {
+		t.Fatalf("kafka-storage format of %s: %v\n%s", version, err, out)
+	}
+}
+
 // AwaitPort waits until something listens on addr.
 func AwaitPort(t testing.TB, addr string) {
 	t.Helper()

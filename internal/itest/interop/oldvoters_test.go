@@ -116,11 +116,23 @@ listeners=CONTROLLER://%s
 log.dirs=%s
 controller.quorum.election.timeout.ms=%d
 `, id, strings.Join(set, ","), v.addr, v.data, timer))
-		itest.Ottla(t, "", "storage", "format", "-c", v.file, "-t", clusterID, "--release-version", "3.9")
+		v.format(t)
 		q.voters = append(q.voters, v)
 	}
 	q.watch()
 	return q
+}
+
+// format makes a voter's directory with the tool of its kind: old nodes take what
+// newer ones put into the 0-0 checkpoint for records of the log, and then begin it
+// without them.
+func (v *mixedVoter) format(t *testing.T) {
+	t.Helper()
+	if v.old {
+		itest.FormatKafkaOf(t, oldVersion, v.file, clusterID)
+		return
+	}
+	itest.Ottla(t, "", "storage", "format", "-c", v.file, "-t", clusterID, "--release-version", "3.9")
 }
 
 // run starts a voter with the program of its kind.
