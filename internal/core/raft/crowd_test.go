@@ -107,8 +107,8 @@ func TestReplicasAgreeWithAPlainList(t *testing.T) {
 	}
 }
 
-// crowded is a leader of three voters with everything committed up to offset 1.
-func crowded(tb testing.TB) *Core {
+// voterOne is voter 1 of three with an empty log.
+func voterOne(tb testing.TB, found Election) *Core {
 	tb.Helper()
 	var voters Voters
 	for id := range kafka.NodeID(3) {
@@ -117,10 +117,17 @@ func crowded(tb testing.TB) *Core {
 	c, _, err := New(0, Config{
 		Self: kafka.ReplicaKey{Node: 1}, Controller: true, Endpoints: endpointsOf(1), Listener: "CONTROLLER",
 		Static: voters, Timing: DefaultTiming(), Rand: rand.New(rand.NewPCG(1, 1)),
-	}, Stored{Election: Election{Epoch: 1, Leader: kafka.NoNode, Voted: kafka.ReplicaKey{Node: 1}}})
+	}, Stored{Election: found})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return c
+}
+
+// crowded is a leader of three voters with everything committed up to offset 1.
+func crowded(tb testing.TB) *Core {
+	tb.Helper()
+	c := voterOne(tb, Election{Epoch: 1, Leader: kafka.NoNode, Voted: kafka.ReplicaKey{Node: 1}})
 	voteFor(c, 2)
 	c.Step(c.now, Synced{Seq: 1, End: 1})
 	ask(c, 1, 2, 1, 0)

@@ -1,28 +1,14 @@
 package raft
 
 import (
-	"math/rand/v2"
 	"testing"
 	"time"
-
-	"github.com/ottla/ottla/internal/base/kafka"
 )
 
 // follows is voter 1 of three, that follows 2 in epoch 1.
 func follows(t *testing.T) *Core {
 	t.Helper()
-	var voters Voters
-	for id := range kafka.NodeID(3) {
-		voters = voters.With(Voter{Key: kafka.ReplicaKey{Node: id + 1}, Endpoints: endpointsOf(id + 1)})
-	}
-	c, _, err := New(0, Config{
-		Self: kafka.ReplicaKey{Node: 1}, Controller: true, Endpoints: endpointsOf(1), Listener: "CONTROLLER",
-		Static: voters, Timing: DefaultTiming(), Rand: rand.New(rand.NewPCG(1, 1)),
-	}, Stored{Election: Election{Epoch: 1, Leader: 2, Voted: NoVote}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	return voterOne(t, Election{Epoch: 1, Leader: 2, Voted: NoVote})
 }
 
 // reply answers the fetch that is under way and gives when the next one leaves.
