@@ -103,8 +103,12 @@ func TestSeeds(t *testing.T) {
 		enter(t, f.runs, int(f.simulated.Seconds()), f.events, f.checks.Sum(), f.faults.Hit(), seconds(began), *firstFlag, f.crashes.Counts())
 	}
 	for _, r := range f.failed {
-		t.Errorf("seed %d breaks %v\n  %v\n  read it: ottla sim --seed %d --trace\n  keep it: a scene that plays it on purpose (scenes_kept.go)",
-			r.Plan.Seed, r.Failure, r.Plan, r.Plan.Seed)
+		again := fmt.Sprintf("read it: ottla sim --seed %d --trace", r.Plan.Seed)
+		if *lengthFlag > 0 { // another story than the seed's own
+			again = fmt.Sprintf("again: go test -run '^TestSeeds$' ./internal/sim -first %d -seeds 1 -length %v", r.Plan.Seed, *lengthFlag)
+		}
+		t.Errorf("seed %d breaks %v\n  %v\n  %s\n  keep it: a scene that plays it on purpose (scenes_kept.go)",
+			r.Plan.Seed, r.Failure, r.Plan, again)
 	}
 	if f.runs < 200 {
 		return
