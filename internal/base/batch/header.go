@@ -139,6 +139,12 @@ func (h Header) Control() bool { return h.Attributes&bitControl != 0 }
 // Transactional tells a batch that belongs to a transaction.
 func (h Header) Transactional() bool { return h.Attributes&bitTransactional != 0 }
 
+// IsTransactional tells of the bytes of a batch, as a client sent them, whether it
+// says that it belongs to a transaction.
+func IsTransactional(b []byte) bool {
+	return len(b) > atAttributes+1 && b[atMagic] == Magic && b[atAttributes+1]&bitTransactional != 0
+}
+
 // LogAppendTime tells that MaxTimestamp is the time of every record.
 func (h Header) LogAppendTime() bool { return h.Attributes&bitLogAppendTime != 0 }
 

@@ -98,6 +98,8 @@ func checkHeader(h Header, p Policy) error {
 		return kerr.Errorf(kerr.InvalidRecord, "clients may not write control batches")
 	case h.HasProducer() && h.BaseSequence < 0:
 		return kerr.Errorf(kerr.InvalidRecord, "producer %d sent the sequence %d", h.ProducerID, h.BaseSequence)
+	case h.Transactional() && !h.HasProducer():
+		return kerr.Errorf(kerr.InvalidRecord, "a transactional batch has no producer id")
 	case h.LogAppendTime():
 		return kerr.Errorf(kerr.InvalidTimestamp, "clients may not set log append time")
 	case !h.Codec().Valid():
