@@ -43,6 +43,12 @@ func TestThrottledReplicas(t *testing.T) {
 	f("1:2,*", false)
 	f("1_0:2", false)
 	f("1", false)
+	f("1:2:3", false)
+	f("1,2:3", false)
+	f(",1:2", false)
+	f("1:2,,3:4", false)
+	f("0:000000001,1:0000000002147483647", true)
+	f("1:1000000000,2:9999999999", false)
 }
 
 func BenchmarkCheckThrottledReplicas(b *testing.B) {

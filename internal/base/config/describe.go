@@ -48,23 +48,30 @@ func (l Layers) DescribeTopic(overrides map[string]string, wanted []string) []De
 			continue
 		}
 		d := Described{Name: k.Name, Type: k.Type, Doc: k.Doc, Source: FromDefault}
-		value := topicValue(defaults, k)
+		value := k.canonical(topicValue(defaults, k))
 		if own, set := overrides[k.Name]; set {
-			value = own
+			value = k.canonical(own)
 			d.Synonyms = append(d.Synonyms, Synonym{k.Name, &own, FromTopic})
 		}
 		d.Value = &value
-		var names []string
-		for _, s := range synonymsOf(k.Name) {
-			names = append(names, s.name)
+		if names := brokersNames(k.Name); len(names) > 0 {
+			d.Synonyms = append(d.Synonyms, l.synonyms(names[0], names, false)...)
 		}
-		d.Synonyms = append(d.Synonyms, l.synonyms(names, false)...)
 		if len(d.Synonyms) > 0 {
 			d.Source = d.Synonyms[0].Source
 		}
 		all = append(all, d)
 	}
 	return all
+}
+
+// brokersNames are the broker's keys behind a topic's key, the one that counts
+// first.
+func brokersNames(topicKey string) (names []string) {
+	for _, s := range synonymsOf(topicKey) {
+		names = append(names, s.name)
+	}
+	return names
 }
 
 // topicValue is what a topic's key is without an override.
@@ -78,9 +85,9 @@ func topicValue(c *Config, k *Key) string {
 }
 
 // synonyms are the values of keys that mean the same, strongest first. As in
-// Kafka the list begins with the first key: what stronger layers say by other
-// names is left out.
-func (l Layers) synonyms(names []string, sensitive bool) []Synonym {
+// Kafka the list begins with the key that was asked for: what stronger layers say
+// by other names is left out.
+func (l Layers) synonyms(asked string, names []string, sensitive bool) []Synonym {
 	var all []Synonym
 	for _, layer := range []struct {
 		values map[string]string
@@ -93,11 +100,11 @@ func (l Layers) synonyms(names []string, sensitive bool) []Synonym {
 		}
 	}
 	for _, name := range names {
-		if k := Lookup(name); k != nil && k.HasDefault() {
+		if k := Lookup(name); k != nil && k.HasDefault() && k.Scope != DynamicKey {
 			all = append(all, Synonym{name, shown(k.Default, sensitive), FromDefault})
 		}
 	}
-	for len(all) > 0 && all[0].Name != names[0] {
+	for len(all) > 0 && all[0].Name != asked {
 		all = all[1:]
 	}
 	return all
@@ -114,7 +121,7 @@ func shown(value string, sensitive bool) *string {
 // those of the table, and those set that nobody knows. A stored value that is not
 // obeyed is not shown: see DescribeCluster and Idle.
 func (l Layers) DescribeBroker(wanted []string) []Described {
-	l = l.inForce()
+	l = l.inForce().withBothIDs()
 	c := l.Effective()
 	var all []Described
 	for i := range brokerKeys {
@@ -137,7 +144,8 @@ func (l Layers) DescribeBroker(wanted []string) []Described {
 	return all
 }
 
-// DescribeCluster tells what is set for all brokers at run time.
+// DescribeCluster tells what is set for all brokers at run time, as it was written: no
+// broker has read it.
 func (l Layers) DescribeCluster(wanted []string) []Described {
 	var all []Described
 	for _, name := range slices.Sorted(maps.Keys(l.Cluster)) {
@@ -145,11 +153,23 @@ func (l Layers) DescribeCluster(wanted []string) []Described {
 			continue
 		}
 		d := l.describe(&Config{set: l.Cluster}, name, lookupPrefixed(name))
-		d.Source = FromCluster
+		d.Source, d.Value = FromCluster, shown(l.Cluster[name], d.Sensitive)
 		d.Synonyms = slices.DeleteFunc(d.Synonyms, func(s Synonym) bool { return s.Source != FromCluster })
 		all = append(all, d)
 	}
 	return all
+}
+
+// withBothIDs says the node's id by both of its names, as Kafka does.
+func (l Layers) withBothIDs() Layers {
+	for _, pair := range [...][2]string{{"node.id", "broker.id"}, {"broker.id", "node.id"}} {
+		if id, set := l.Static.text(pair[0]); set && !l.Static.Has(pair[1]) {
+			both := maps.Clone(l.Static.set)
+			both[pair[1]] = id
+			l.Static = &Config{set: both, node: l.Static.node}
+		}
+	}
+	return l
 }
 
 // describe tells one setting of a broker; k is nil for a key nobody knows,
@@ -157,14 +177,17 @@ func (l Layers) DescribeCluster(wanted []string) []Described {
 func (l Layers) describe(c *Config, name string, k *Key) Described {
 	d := Described{Name: name, Source: FromDefault, ReadOnly: true, Sensitive: true}
 	if k != nil {
-		d.Type, d.Doc, d.Sensitive, d.ReadOnly = k.Type, k.Doc, k.Sensitive(), !k.Changeable()
+		d.Type, d.Doc, d.Sensitive = k.Type, k.Doc, k.Sensitive()
+		// Kafka calls what stands under a listener's prefix read-only, although it can
+		// be changed.
+		d.ReadOnly = !k.Changeable() || k.Name != name
 	}
 	if text, set := c.text(name); set {
-		d.Value = shown(strings.TrimSpace(text), d.Sensitive)
+		d.Value = shown(k.canonical(text), d.Sensitive)
 	} else if k != nil && k.HasDefault() {
 		d.Value = shown(k.Default, d.Sensitive)
 	}
-	if d.Synonyms = l.synonyms(brokerSynonyms(name), d.Sensitive); len(d.Synonyms) > 0 {
+	if d.Synonyms = l.synonyms(name, brokerSynonyms(name), d.Sensitive); len(d.Synonyms) > 0 {
 		d.Source = d.Synonyms[0].Source
 	}
 	return d

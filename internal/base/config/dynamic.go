@@ -11,8 +11,17 @@ import (
 
 // CheckBrokerConfig tells why one broker cannot be given a setting while it
 // runs: the error is kerr.InvalidRequest, with Kafka's message where Kafka
-// refuses it too. A name that nobody knows is taken: it may be a plugin's.
-func CheckBrokerConfig(name, value string) error {
+// refuses it too. A name that nobody knows is taken: it may be a plugin's. Rules
+// between settings are CheckChange's.
+func CheckBrokerConfig(name, value string) error { return checkDynamic(name, value, false) }
+
+// CheckClusterConfig is CheckBrokerConfig for the default of all brokers, which
+// must not hold what differs from one broker to the next.
+func CheckClusterConfig(name, value string) error { return checkDynamic(name, value, true) }
+
+// checkDynamic checks in Kafka's order, so that of several reasons the same one is
+// told.
+func checkDynamic(name, value string, ofCluster bool) error {
 	k := lookupPrefixed(name)
 	prefixed := k != nil && k.Name != name
 	switch {
@@ -22,16 +31,27 @@ func CheckBrokerConfig(name, value string) error {
 		return notNow("Cannot update these configs dynamically: [%s]", name)
 	case k.Has(NeedPrefix) && !prefixed:
 		return notNow("These security configs can be dynamically updated only per-listener using the listener prefix: [%s]", name)
-	case k.Has(AtStart):
-		return notNow("This release reads these configs only when a node starts; set them in the node's file and restart it: [%s]", name)
 	}
 	if err := k.Check(value); err != nil {
 		return notNow("%s", err.Error())
 	}
-	if refusedValue(name, k, value) {
-		return notNow("This release cannot do that, and the node would be less secure or less durable than these configs say: [%s]", name)
+	switch {
+	case ofCluster && (k.Scope == PerBroker || prefixed && k.Scope != Cluster):
+		return notNow("Cannot update these configs at default cluster level, broker id must be specified: [%s]", name)
+	case k.Has(AtStart):
+		return notNow("This release reads these configs only when a node starts; set them in the node's file and restart it: [%s=%s]", name, value)
+	case refusedValue(name, k, value):
+		return notNow("This release cannot do that, and the node would be less secure or less durable than these configs say: [%s=%s]", name, shownIn(k, value))
 	}
 	return nil
+}
+
+// shownIn is a value as messages may hold it.
+func shownIn(k *Key, value string) string {
+	if k.Sensitive() {
+		return "[hidden]"
+	}
+	return value
 }
 
 // refusedValue tells whether a value asks for what this release cannot do and
@@ -40,17 +60,8 @@ func refusedValue(name string, k *Key, value string) bool {
 	return useOf(name, k) == Refused && !k.isDefault(value)
 }
 
-// CheckClusterConfig is CheckBrokerConfig for the default of all brokers, which
-// must not hold what differs from one broker to the next.
-func CheckClusterConfig(name, value string) error {
-	if k := lookupPrefixed(name); k != nil && (k.Scope == PerBroker || k.Name != name && k.Scope != Cluster) {
-		return notNow("Cannot update these configs at default cluster level, broker id must be specified: [%s]", name)
-	}
-	return CheckBrokerConfig(name, value)
-}
-
 func notNow(format string, args ...any) error {
-	return kerr.Errorf(kerr.InvalidRequest, "Invalid config value for resource: "+format, args...)
+	return kerr.Errorf(kerr.InvalidRequest, format, args...)
 }
 
 // Layers are a broker's settings from the strongest to the weakest: dynamic
@@ -131,9 +142,13 @@ func idle(name, value string) string {
 	return ""
 }
 
-// brokerSynonyms are the broker's keys that say the same in other units, the
-// one that counts first; the key alone when there are none.
+// brokerSynonyms are the broker's keys that say the same in other units, or without
+// the prefix of a listener, the one that counts first; the key alone when there are
+// none.
 func brokerSynonyms(name string) []string {
+	if base, ok := withoutPrefix(name); ok {
+		return []string{name, base}
+	}
 	for _, topicKey := range [...]string{"retention.ms", "segment.ms", "segment.jitter.ms", "flush.ms"} {
 		var group []string
 		found := false
@@ -146,4 +161,18 @@ func brokerSynonyms(name string) []string {
 		}
 	}
 	return []string{name}
+}
+
+// withoutPrefix takes listener.name.<listener>. off a name, and the mechanism of a
+// key that may stand under one.
+func withoutPrefix(name string) (string, bool) {
+	rest, prefixed := strings.CutPrefix(name, "listener.name.")
+	if !prefixed {
+		return name, false
+	}
+	_, base, prefixed := strings.Cut(rest, ".")
+	if k := lookupPrefixed(name); k != nil && k.Has(BySASL) {
+		base = k.Name
+	}
+	return base, prefixed
 }

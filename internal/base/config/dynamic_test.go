@@ -9,13 +9,13 @@ import (
 // Rule: stored values that this release does not obey leave the file's in place,
 // are not shown as the broker's, and are named with the reason.
 func TestStoredValuesThatAreNotObeyed(t *testing.T) {
-	static, err := New(map[string]string{"num.replica.fetchers": "3"})
+	static, err := New(map[string]string{"listeners": "A://:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := Layers{
 		Cluster: map[string]string{
-			"num.replica.fetchers": "7", "max.connection.creation.rate": "5", "leader.replication.throttled.rate": "1",
+			"listeners": "A://:7", "config.providers": "x", "background.threads": "1",
 			"max.connections": "4", "listener.name.a.max.connections": "2", "log.segment.bytes": "1", "my.plugin": "x",
 			"sasl.enabled.mechanisms": "GSSAPI",
 		},
@@ -23,23 +23,23 @@ func TestStoredValuesThatAreNotObeyed(t *testing.T) {
 		Static: static,
 	}
 	c := l.Effective()
-	if n, set := c.MaxConnections("A"); c.Int("num.replica.fetchers") != 3 || c.Int("max.connections") != 4 || n != 2 || !set {
-		t.Errorf("fetchers %d, connections %d, of a listener %d", c.Int("num.replica.fetchers"), c.Int("max.connections"), n)
+	if n, set := c.MaxConnections("A"); c.String("listeners") != "A://:1" || c.Int("max.connections") != 4 || n != 2 || !set {
+		t.Errorf("listeners %s, connections %d, of a listener %d", c.String("listeners"), c.Int("max.connections"), n)
 	}
-	for _, name := range []string{"max.connection.creation.rate", "listener.name.a.ssl.keystore.location", "node.id"} {
+	for _, name := range []string{"config.providers", "listener.name.a.ssl.keystore.location", "node.id"} {
 		if c.Has(name) {
 			t.Errorf("%s is obeyed", name)
 		}
 	}
-	if got := said(only(t, l.DescribeBroker([]string{"num.replica.fetchers"}))); got != "3 source=4 synonyms={4:num.replica.fetchers=3, 5:num.replica.fetchers=1}" {
+	if got := said(only(t, l.DescribeBroker([]string{"listeners"}))); got != "A://:1 source=4 synonyms={4:listeners=A://:1, 5:listeners=PLAINTEXT://:9092}" {
 		t.Error(got)
 	}
 	const cannot = "this release cannot do that, and the node is less secure or less durable than the setting says; delete it"
 	want := []Warning{
-		{"leader.replication.throttled.rate", "leader.replication.throttled.rate, stored for all brokers: has no effect in this release"},
+		{"background.threads", "background.threads, stored for all brokers: has no effect in this release"},
+		{"config.providers", "config.providers, stored for all brokers: " + cannot},
+		{"listeners", "listeners, stored for all brokers: is read from the node's file at its start only"},
 		{"log.segment.bytes", "log.segment.bytes, stored for all brokers: the value cannot be read; what the file says counts"},
-		{"max.connection.creation.rate", "max.connection.creation.rate, stored for all brokers: " + cannot},
-		{"num.replica.fetchers", "num.replica.fetchers, stored for all brokers: is read from the node's file at its start only"},
 		{"listener.name.a.ssl.keystore.location", "listener.name.a.ssl.keystore.location, stored for this broker: " + cannot},
 		{"node.id", "node.id, stored for this broker: is read from the node's file at its start only"},
 	}

@@ -55,13 +55,16 @@ type Use int8
 
 // The uses of a key.
 const (
-	Used    Use = iota // has its full effect
-	Unused             // accepted with a warning: it changes nothing here
-	Refused            // any value but the default ends the start, and is refused at run time: without it the node would be less secure or less durable than the file says
+	Used         Use = iota // has its full effect
+	Unused                  // accepted with a warning: it changes nothing here
+	Refused                 // any value but the default ends the start, and is refused at run time: without it the node would be less secure or less durable than the file says
+	ByController            // Used on a node that is nothing but a controller, Refused on any other
 )
 
 // String names the use in words.
-func (u Use) String() string { return [...]string{"used", "accepted, no effect", "refused"}[u] }
+func (u Use) String() string {
+	return [...]string{"used", "accepted, no effect", "refused", "used by controllers, refused on brokers"}[u]
+}
 
 // Marks of a key.
 type Mark uint8
@@ -123,6 +126,12 @@ func TopicKeys() []Key { return topicKeys }
 
 // LookupTopic finds a topic's key by name, or nil.
 func LookupTopic(name string) *Key { return find(topicKeys, name) }
+
+// GroupKeys are all keys of a group, by name.
+func GroupKeys() []Key { return groupKeys }
+
+// LookupGroup finds a group's key by name, or nil.
+func LookupGroup(name string) *Key { return find(groupKeys, name) }
 
 // find searches a table, which is sorted by name.
 func find(table []Key, name string) *Key {

@@ -103,7 +103,8 @@ func (l *loading) put(p property) {
 	l.lines[p.key] = p.line
 }
 
-// place is where a key got its value, as the start of a message.
+// place is where a key got its value, as the start of a message; empty where there is
+// no file.
 func (l *loading) place(key string) string {
 	switch line, set := l.lines[key]; {
 	case !set:
@@ -117,7 +118,11 @@ func (l *loading) place(key string) string {
 
 // fault notes that something about a key ends the start.
 func (l *loading) fault(key, format string, args ...any) {
-	l.faults = append(l.faults, fmt.Sprintf("%s: %s: %s", l.place(key), key, fmt.Sprintf(format, args...)))
+	text := key + ": " + fmt.Sprintf(format, args...)
+	if place := l.place(key); place != "" {
+		text = place + ": " + text
+	}
+	l.faults = append(l.faults, text)
 }
 
 func (l *loading) warn(key, format string, args ...any) {

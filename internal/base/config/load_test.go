@@ -112,13 +112,13 @@ func TestRefusals(t *testing.T) {
 	f("log.dirs=/d1,", "log.dirs: Configuration 'log.dirs' values must not be empty. (allowed: a list with at least one item and no empty ones)")
 	f("log.dirs= & log.dir=/x", "log.dirs: Configuration 'log.dirs' must not be empty. Valid values include: any non-empty value (allowed: a list with at least one item and no empty ones)")
 	f("log.dirs=/d1,/d1/", `log.dirs: "/d1" and "/d1/" are the same directory`)
-	f("cordoned.log.dirs=/x", `cordoned.log.dirs: "/x" is not in log.dirs`)
-	f("log.retention.hours=0", "log.retention.hours: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+	f("cordoned.log.dirs=/x", `cordoned.log.dirs: "/x" is not in log.dirs or log.dir`)
+	f("log.retention.hours=0", "log.retention.hours: 0: log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
 	f("replica.fetch.wait.max.ms=40000", "replica.fetch.wait.max.ms: must not be above replica.socket.timeout.ms (30000)",
 		"replica.fetch.wait.max.ms: must not be above replica.lag.time.max.ms (30000), or replicas would leave the in-sync set for no reason")
 	f("offsets.topic.compression.codec=9", "offsets.topic.compression.codec: 9 is no codec (allowed: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd)")
 	f("queued.max.request.bytes=10", "queued.max.request.bytes: must be at least socket.request.max.bytes (104857600), or -1")
-	f("log.cleaner.dedupe.buffer.size=2000000 & log.cleaner.threads=2", "log.cleaner.dedupe.buffer.size: must be above 1 MiB for each of log.cleaner.threads (2)")
+	f("log.cleaner.dedupe.buffer.size=2000000 & log.cleaner.threads=2", "log.cleaner.dedupe.buffer.size: 2000000 must be above 1 MiB for each of log.cleaner.threads (2)")
 	f("controller.quorum.election.timeout.ms=0", "controller.quorum.election.timeout.ms: 0 ms is too short for a quorum to work; use 20 or more")
 	f("controller.quorum.fetch.timeout.ms=1", "controller.quorum.fetch.timeout.ms: 1 ms is too short for a quorum to work; use 50 or more")
 	f("controller.quorum.request.timeout.ms=0", "controller.quorum.request.timeout.ms: 0 ms is too short for a quorum to work; use 20 or more")
@@ -220,18 +220,33 @@ func TestUnsupportedKeys(t *testing.T) {
 	f("ssl.keystore.location=/k.jks")
 	f("ssl.client.auth=required")
 	f("sasl.jaas.config=x")
-	f("max.connections.per.ip.overrides=127.0.0.1:10")
-	f("max.connection.creation.rate=10")
 	f("client.quota.callback.class=x")
 	f("delegation.token.secret.key=x")
 	f("listener.name.PLAINTEXT.max.connections=10")
 	f("listener.name.plaintext.ssl.keystore.location=/k.jks")
 	f("listener.name.plaintext.scram-sha-512.sasl.jaas.config=x")
 
-	for _, harmless := range []string{"super.users=", "ssl.client.auth=none", "max.connection.creation.rate=2147483647", "listener.name.plaintext.max.connections=10"} {
+	for _, harmless := range []string{"super.users=", "ssl.client.auth=none", "max.connection.creation.rate=10", "max.connections.per.ip.overrides=127.0.0.1:10", "listener.name.plaintext.max.connections=10"} {
 		if got := faultsOf(t, Options{}, harmless); got != nil {
 			t.Errorf("%s: %q", harmless, got)
 		}
+	}
+}
+
+// Rule: a node that is nothing but a controller has the standard authorizer, and knows
+// the secret of delegation tokens; on a broker, where not every request is checked yet,
+// neither counts for done.
+func TestControllersHaveAnAuthorizer(t *testing.T) {
+	const standard = "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+	alone := []string{"process.roles=controller", "listeners=CONTROLLER://:9093"}
+	for _, change := range []string{standard, "super.users=User:admin", "delegation.token.secret.key=x"} {
+		_, warnings, err := parse(t, Options{}, append(alone, change)...)
+		if err != nil || len(warnings) > 0 {
+			t.Errorf("%s: %v, %v", change, warnings, err)
+		}
+	}
+	if got := faultsOf(t, Options{}, append(alone, "authorizer.class.name=mine")...); len(got) != 1 {
+		t.Errorf("another authorizer: %q", got)
 	}
 }
 

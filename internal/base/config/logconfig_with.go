@@ -75,15 +75,22 @@ func (lc LogConfig) With(overrides map[string]string) (LogConfig, error) {
 }
 
 // Overlay is With for overrides that come out of the metadata log: what this
-// release cannot read is left at the layer below, as Kafka does. Keys without
-// effect are not looked at: a list of throttled replicas may be long.
+// release cannot read is left at the layer below, as Kafka does. Keys that say
+// nothing to a log are not looked at: a list of throttled replicas may be long.
 func (lc LogConfig) Overlay(overrides map[string]string) LogConfig {
 	for name, value := range overrides {
-		if k := LookupTopic(name); k != nil && k.Use != Unused && CheckTopicConfig(name, value) == nil {
+		if OfLog(name) && CheckTopicConfig(name, value) == nil {
 			lc.set(name, value)
 		}
 	}
 	return lc
+}
+
+// OfLog tells whether a topic's key says something to a log. The others are unknown,
+// or of no effect, or lists of throttled replicas.
+func OfLog(name string) bool {
+	k := LookupTopic(name)
+	return k != nil && k.Use != Unused && k.Valid != replicaPairs
 }
 
 // CheckTopicConfig tells why a topic cannot be given a setting: the error is

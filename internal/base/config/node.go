@@ -179,9 +179,18 @@ func (l *loading) dirs(n *Node) {
 	if n.MetadataDir = l.config.String("metadata.log.dir"); n.MetadataDir == "" && len(n.LogDirs) > 0 {
 		n.MetadataDir = n.LogDirs[0]
 	}
-	for _, dir := range l.config.List("cordoned.log.dirs") {
-		if l.readable("cordoned.log.dirs") && dir != "*" && !slices.Contains(n.LogDirs, dir) {
-			l.fault("cordoned.log.dirs", "%q is not in %s", dir, key)
+	l.checkCordoned(n.LogDirs)
+}
+
+// checkCordoned wants only directories that there are to be cordoned (KIP-1066).
+func (l *loading) checkCordoned(dirs []string) {
+	const key = "cordoned.log.dirs"
+	if !l.readable(key) {
+		return
+	}
+	for _, dir := range l.config.List(key) {
+		if dir != "*" && !slices.Contains(dirs, dir) {
+			l.fault(key, "%q is not in log.dirs or log.dir", dir)
 		}
 	}
 }

@@ -4,13 +4,18 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 )
 
 // checkRelations holds keys against each other, as Kafka does at its start.
 func (l *loading) checkRelations() {
 	l.checkRetention()
+	l.checkRolls()
 	l.checkFetchWait()
 	l.checkCleaner()
+	l.checkDedupeBuffer()
+	l.checkConnections()
+	l.checkAssignmentIntervals()
 	l.checkProtocols()
 	l.checkQuorumTimers()
 	c := l.config
@@ -19,9 +24,6 @@ func (l *loading) checkRelations() {
 	}
 	if key, largest := "queued.max.request.bytes", "socket.request.max.bytes"; l.readable(key, largest) && c.Int(key) > 0 && c.Int(key) < c.Int(largest) {
 		l.fault(key, "must be at least %s (%d), or -1", largest, c.Int(largest))
-	}
-	if key, except := "max.connections.per.ip", "max.connections.per.ip.overrides"; l.readable(key, except) && c.Int(key) == 0 && c.String(except) == "" {
-		l.fault(key, "may be 0 only when %s is set", except)
 	}
 	if beat, session := "broker.heartbeat.interval.ms", "broker.session.timeout.ms"; l.readable(beat, session) && c.Int(beat)*2 > c.Int(session) {
 		l.warn(beat, "%d is more than half of %s (%d): one lost heartbeat may fence the broker", c.Int(beat), session, c.Int(session))
@@ -39,7 +41,7 @@ func (l *loading) checkRetention() {
 			return
 		}
 		if inUnit(text, s.unit) == "0" {
-			l.fault(s.name, "log.retention.ms must be unlimited (-1) or, greater than or equal to 1")
+			l.fault(s.name, "%s: log.retention.ms must be unlimited (-1) or, greater than or equal to 1", text)
 		}
 		if n := l.config.Int(s.name); n > math.MaxInt64/s.unit {
 			l.fault(s.name, "%d is longer than a number of milliseconds can say", n)
@@ -62,13 +64,63 @@ func (l *loading) checkFetchWait() {
 
 func (l *loading) checkCleaner() {
 	const least, most = "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"
-	const buffer, threads = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
-	c := l.config
-	if l.readable(least, most) && c.Int(least) > c.Int(most) {
+	if c := l.config; l.readable(least, most) && c.Int(least) > c.Int(most) {
 		l.fault(least, "%d must not be above %s (%d)", c.Int(least), most, c.Int(most))
 	}
+}
+
+// checkDedupeBuffer wants room for keys in each cleaner.
+func (l *loading) checkDedupeBuffer() {
+	const buffer, threads = "log.cleaner.dedupe.buffer.size", "log.cleaner.threads"
+	c := l.config
 	if l.readable(buffer, threads) && c.Int(threads) > 0 && c.Int(buffer)/c.Int(threads) <= 1<<20 {
-		l.fault(buffer, "must be above 1 MiB for each of %s (%d)", threads, c.Int(threads))
+		l.fault(buffer, "%d must be above 1 MiB for each of %s (%d)", c.Int(buffer), threads, c.Int(threads))
+	}
+}
+
+// checkRolls wants segments that can grow older than nothing.
+func (l *loading) checkRolls() {
+	for _, rule := range [...]struct {
+		key   string
+		least int64
+	}{{"log.roll.ms", 1}, {"log.roll.jitter.ms", 0}} {
+		if l.readable(rule.key) && l.config.Has(rule.key) && l.config.Int(rule.key) < rule.least {
+			l.fault(rule.key, "%d must be greater than or equal to %d", l.config.Int(rule.key), rule.least)
+		}
+	}
+}
+
+// checkAssignmentIntervals holds the intervals of each kind of group against their
+// bounds.
+func (l *loading) checkAssignmentIntervals() {
+	for _, kind := range [...]string{"consumer", "share", "streams"} {
+		key := "group." + kind + ".assignment.interval.ms"
+		least, most := "group."+kind+".min.assignment.interval.ms", "group."+kind+".max.assignment.interval.ms"
+		if !l.readable(key, least, most) {
+			continue
+		}
+		switch c := l.config; {
+		case c.Int(key) > c.Int(most):
+			l.fault(key, "%d must be less than or equal to %s (%d)", c.Int(key), most, c.Int(most))
+		case c.Int(key) < c.Int(least):
+			l.fault(key, "%d must be greater than or equal to %s (%d)", c.Int(key), least, c.Int(least))
+		}
+	}
+}
+
+// checkLocalRetention wants no more to be kept on the disk than at all. Less than 0 is
+// without a bound for the whole log, and like the whole log (-2) for its local part.
+func (l *loading) checkLocalRetention() {
+	whole := map[string]int64{"log.retention.bytes": l.config.Int("log.retention.bytes"), "log.retention.ms": TopicDefaults(l.config).RetentionMs}
+	for _, key := range [...]string{"log.local.retention.bytes", "log.local.retention.ms"} {
+		of := strings.Replace(key, ".local", "", 1)
+		switch local := l.config.Int(key); {
+		case whole[of] < 0 || local == -2:
+		case local == -1:
+			l.fault(key, "%d must not be unlimited as %s is %d", local, of, whole[of])
+		case local > whole[of]:
+			l.fault(key, "%d must not be more than %s (%d)", local, of, whole[of])
+		}
 	}
 }
 

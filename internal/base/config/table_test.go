@@ -86,6 +86,29 @@ func TestTopicKeysAreKafkas(t *testing.T) {
 	}
 }
 
+// Rule: a group's keys are Kafka's, stored and checked whatever group.version is.
+func TestGroupKeysAreKafkas(t *testing.T) {
+	kafkas := readTSV(t, "kafka-4.4-group.tsv")
+	for _, k := range GroupKeys() {
+		want := kafkas[k.Name]
+		delete(kafkas, k.Name)
+		if want == nil {
+			t.Errorf("%s is not a key of Kafka 4.4", k.Name)
+			continue
+		}
+		got := []string{k.Name, k.Type.String(), inKafka(k.Default), want[3], strings.ToUpper(k.Importance.String()), yes(k.Has(Internal))}
+		if !slices.Equal(got, want[:6]) {
+			t.Errorf("%s:\n got %q\nwant %q", k.Name, got, want)
+		}
+		if k.Name != "share.auto.offset.reset" { // checked by a rule of its own
+			checkBounds(t, k, want[3])
+		}
+	}
+	for name := range kafkas {
+		t.Errorf("%s is missing", name)
+	}
+}
+
 // checkBounds holds our notation of what is valid against Kafka's.
 func checkBounds(t *testing.T, k Key, kafkas string) {
 	t.Helper()
@@ -129,7 +152,7 @@ func yes(b bool) string {
 // Rule: tables are sorted, every default is valid, every key has a
 // documentation of one line without a period, and every way to use it is told.
 func TestTablesAreSound(t *testing.T) {
-	for _, table := range [][]Key{Keys(), TopicKeys()} {
+	for _, table := range [][]Key{Keys(), TopicKeys(), GroupKeys()} {
 		for i, k := range table {
 			if i > 0 && table[i-1].Name >= k.Name {
 				t.Errorf("%s stands after %s", k.Name, table[i-1].Name)

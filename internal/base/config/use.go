@@ -15,9 +15,10 @@ func (l *loading) checkUse() {
 			l.warnUnknown(name)
 			continue
 		}
-		switch use := useOf(name, k); {
+		switch use := l.useHere(name, k); {
 		case k.Scope == DynamicKey:
 			l.warn(name, "can only be set while the node runs, with ottla configs --alter; it has no effect here")
+			delete(l.config.set, name)
 		case use == Unused:
 			l.warn(name, "has no effect in this release")
 		case use == Refused && l.atDefault(name, k):
@@ -35,37 +36,35 @@ func (l *loading) checkUse() {
 	}
 }
 
+// standardAuthorizer is the only authorizer there is.
+const standardAuthorizer = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+// useHere is a key's use on this node.
+func (l *loading) useHere(name string, k *Key) Use {
+	use := useOf(name, k)
+	switch {
+	case use != ByController:
+		return use
+	case !slices.Equal(l.config.List("process.roles"), []string{"controller"}):
+		return Refused
+	case name == "authorizer.class.name" && !l.atDefault(name, k) && l.config.String(name) != standardAuthorizer:
+		return Refused
+	}
+	return Used
+}
+
 // useOf is a key's use under the name it stands at. Under a listener's prefix
-// only the bound on its connections has an effect.
+// only the bounds on its connections have an effect.
 func useOf(name string, k *Key) Use {
 	switch {
 	case k.Name == name, k.Use == Refused:
 		return k.Use
-	case k.Name == maxConnections && boundsListener(name):
+	case boundsListener(name, k):
 		return Used
-	case k.Name == maxConnections:
+	case ofConnections(k.Name):
 		return Refused
 	}
 	return Unused
-}
-
-const maxConnections = "max.connections"
-
-// boundsListener tells whether a name is listener.name.<listener>.max.connections,
-// with the listener in lower case as Kafka wants it.
-func boundsListener(name string) bool {
-	listener := strings.TrimSuffix(strings.TrimPrefix(name, "listener.name."), "."+maxConnections)
-	return listener != "" && !strings.Contains(listener, ".") && listener == strings.ToLower(listener)
-}
-
-// MaxConnections is the bound of one listener's connections, and whether there
-// is one.
-func (c *Config) MaxConnections(listener string) (int, bool) {
-	text, set := c.text("listener.name." + strings.ToLower(listener) + "." + maxConnections)
-	if !set {
-		return 0, false
-	}
-	return int(number(trim(text))), true
 }
 
 // atDefault tells whether a key was set to what it is anyway.

@@ -104,7 +104,7 @@ func (k *Key) checkList(text string) error {
 		return sentence("Configuration '" + k.Name + "' must not be empty. Valid values include: " + orAny(choices))
 	case text == "":
 		return nil
-	case k.Valid == "p:b":
+	case k.Valid == replicaPairs:
 		return k.checkThrottled(text)
 	}
 	for item := range strings.SplitSeq(text, ",") {
@@ -126,9 +126,12 @@ func orAny(choices string) string {
 	return "[" + commaed(choices) + "]"
 }
 
+// replicaPairs is the Valid of lists of throttled replicas.
+const replicaPairs = "p:b"
+
 // checkThrottled wants "*" alone, or pairs of partition and broker.
 func (k *Key) checkThrottled(text string) error {
-	if text == "*" {
+	if text == "*" || plainPairs(text) {
 		return nil
 	}
 	for item := range strings.SplitSeq(text, ",") {
@@ -139,6 +142,24 @@ func (k *Key) checkThrottled(text string) error {
 		}
 	}
 	return nil
+}
+
+// plainPairs tells whether a list of throttled replicas is certainly in order: nothing
+// but pairs, without blanks, of numbers of at most nine digits. Nearly every list is so,
+// and it may be long.
+func plainPairs(text string) bool {
+	size, colon := 0, false // of the number at hand, and whether it is the second of its pair
+	for i := range len(text) {
+		switch c := text[i]; {
+		case '0' <= c && c <= '9' && size < 9:
+			size++
+		case size > 0 && (c == ':' && !colon || c == ',' && colon):
+			size, colon = 0, c == ':'
+		default:
+			return false
+		}
+	}
+	return size > 0 && colon
 }
 
 // digits tells whether a text is a number from 0 to 2^31-1.
@@ -197,7 +218,7 @@ func (k *Key) Allowed() string {
 		return fmt.Sprintf("a number of type %s from %s to %s", k.Type, low, high)
 	case isRange:
 		return fmt.Sprintf("a number of type %s, at least %s", k.Type, low)
-	case k.Valid == "p:b":
+	case k.Valid == replicaPairs:
 		return "* or a list of partition:broker"
 	case choices != "" && k.Type == List:
 		return "a list of: " + commaed(choices)
@@ -243,12 +264,49 @@ func parseDouble(text string) (float64, error) {
 	return f, nil
 }
 
-// javaDouble prints a number as Java does where that matters in messages: with
-// at least one digit behind the point.
+// javaDouble prints a number as Java's Double.toString does: with at least one
+// digit behind the point, and with an exponent below 0.001 and from 10,000,000 on.
 func javaDouble(f float64) string {
-	text := strconv.FormatFloat(f, 'f', -1, 64)
-	if f == math.Trunc(f) && !math.IsInf(f, 0) {
-		text += ".0"
+	size := math.Abs(f)
+	switch {
+	case math.IsInf(f, 1):
+		return "Infinity"
+	case math.IsInf(f, -1):
+		return "-Infinity"
+	case math.IsNaN(f):
+		return "NaN"
+	case f == 0 || size >= 1e-3 && size < 1e7:
+		return withPoint(strconv.FormatFloat(f, 'f', -1, 64))
+	}
+	mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
+	n, _ := strconv.Atoi(exponent) // FormatFloat wrote it
+	return fmt.Sprintf("%sE%d", withPoint(mantissa), n)
+}
+
+func withPoint(digits string) string {
+	if strings.Contains(digits, ".") {
+		return digits
+	}
+	return digits + ".0"
+}
+
+// canonical is a value as DescribeConfigs tells it: read and written again. What
+// cannot be read, what no file can say, and what nobody knows, stays as it is.
+func (k *Key) canonical(text string) string {
+	text = strings.TrimSpace(text)
+	if k == nil || k.Scope == DynamicKey || k.Check(text) != nil {
+		return text
+	}
+	switch k.Type {
+	case Bool:
+		return strings.ToLower(text)
+	case Int, Short, Long:
+		return strconv.FormatInt(number(text), 10)
+	case Double:
+		f, _ := parseDouble(text) // Check has read it
+		return javaDouble(f)
+	case List:
+		return strings.Join(splitList(text), ",")
 	}
 	return text
 }
