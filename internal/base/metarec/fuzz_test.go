@@ -2,6 +2,7 @@ package metarec
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -160,6 +161,40 @@ func FuzzReadAbortedTxn(f *testing.F) {
 		a, err := ReadAbortedTxn(entry)
 		if err == nil && !bytes.Equal(AppendAbortedTxn(nil, a), entry) {
 			t.Fatalf("%x is not what is written", entry)
+		}
+	})
+}
+
+// FuzzDurableMark: what is read as a mark is written as the same bytes, and the first
+// half of it says the offset by itself.
+func FuzzDurableMark(f *testing.F) {
+	var b [DurableMarkSize]byte
+	PutDurableMark(&b, DurableMark{1204, 7})
+	f.Add(b[:])
+	f.Add(b[:12])
+	b[15] ^= 1
+	f.Add(b[:])
+	PutDurableMark(&b, DurableMark{-1, -7})
+	f.Add(b[:])
+	f.Fuzz(func(t *testing.T, file []byte) {
+		m, err := ReadDurableMark(file)
+		if err != nil {
+			if m != (DurableMark{0, -1}) || !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%x is %+v, %v", file, m, err)
+			}
+			return
+		}
+		var again [DurableMarkSize]byte
+		PutDurableMark(&again, m)
+		same := file
+		if m.Epoch < 0 {
+			same = file[:12]
+		}
+		if m.Below < 0 || !bytes.HasPrefix(again[:], same) {
+			t.Errorf("%x is %+v, which is %x", file, m, again)
+		}
+		if old, err := ReadDurableMark(file[:12]); err != nil || old != (DurableMark{m.Below, -1}) {
+			t.Errorf("%x is %+v, and the first half of it %+v, %v", file, m, old, err)
 		}
 	})
 }
