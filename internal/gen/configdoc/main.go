@@ -38,7 +38,7 @@ Kafka 4.4 is known. The column "use" tells what this release does about it:
 
 "Changes" tells how a key is changed: in the file and by a restart, or while the node runs with ` + "`ottla configs --alter`" + `,
 for one broker or for all. Keys that are marked with (l) may stand under ` + "`listener.name.<listener>.`" + `;
-of those that are not refused, only ` + "`max.connections`" + ` has an effect there. A key that is static here and not in Kafka cannot be
+of those that are not refused, only ` + "`max.connections`" + ` and ` + "`max.connection.creation.rate`" + ` have an effect there. A key that is static here and not in Kafka cannot be
 changed while the node runs: the change is refused.
 
 `

@@ -40,8 +40,8 @@ counters with ` + "`_count`" + ` and ` + "`_sum`" + ` behind the name. Names tha
 (` + "`go_`" + `) and the process (` + "`process_resident_memory_bytes`, `process_open_fds`, `process_cpu_seconds_total`" + `) are there too.
 
 What Kafka has and a node has not: pools of network and handler threads and queues between them (a connection has a goroutine
-of its own), counts of dead threads (a goroutine that fails ends the process), rates but for ` + "`minfetchrate`" + ` (Prometheus computes
-them from counters), and everything about features that this release does not serve.
+of its own), counts of dead threads (a goroutine that fails ends the process), rates (Prometheus computes them from counters) but
+for ` + "`minfetchrate`" + ` and those of replication quotas, and everything about features that this release does not serve.
 
 A node shows what its roles have. Metrics of topics and partitions exist while this broker has a replica of them.
 
