@@ -1,6 +1,7 @@
 package format
 
 import (
+	"github.com/ottla/ottla/internal/core/auth"
 	"strings"
 	"testing"
 )
@@ -34,7 +35,7 @@ func FuzzParseScram(f *testing.F) {
 		text = strings.ReplaceAll(text, "password", "saltedpassword")
 		text = strings.ReplaceAll(text, "saltedsalted", "salted")
 		r, err := ParseScram(text, strings.NewReader(""))
-		if err == nil && (r.Name == "" || r.Iterations < minIterations || r.Iterations > maxIterations || len(r.Salt) == 0) {
+		if err == nil && (r.Name == "" || r.Iterations < auth.MinIterations || r.Iterations > auth.MaxIterations || len(r.Salt) == 0) {
 			t.Errorf("%q: %+v", text, r)
 		}
 	})

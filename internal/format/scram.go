@@ -1,7 +1,6 @@
 package format
 
 import (
-	"crypto/hmac"
 	"crypto/pbkdf2"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -13,14 +12,11 @@ import (
 	"strings"
 
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/auth"
 )
 
-// Bounds of SCRAM iterations, as Kafka has them.
-const (
-	minIterations = 4096
-	maxIterations = 16384
-	saltSize      = 20
-)
+// saltSize is that of a salt that is made here, in bytes.
+const saltSize = 20
 
 // scramMechanism is one of the two there are; id is its number in records.
 type scramMechanism struct {
@@ -71,11 +67,10 @@ func (m scramMechanism) record(list string, random io.Reader) (*metarec.UserScra
 	if err != nil {
 		return nil, err
 	}
-	stored := m.hash()
-	stored.Write(m.mac(salted, "Client Key"))
+	stored, server := auth.Mechanism(m.id).Keys(salted)
 	return &metarec.UserScramCredentialRecord{
 		Name: values["name"], Mechanism: m.id, Salt: salt, Iterations: int32(iterations),
-		StoredKey: stored.Sum(nil), ServerKey: m.mac(salted, "Server Key"),
+		StoredKey: stored, ServerKey: server,
 	}, nil
 }
 
@@ -104,26 +99,20 @@ func (m scramMechanism) saltedPassword(values map[string]string, salt *[]byte, i
 	return pbkdf2.Key(m.hash, password, *salt, iterations, m.hash().Size())
 }
 
-func (m scramMechanism) mac(key []byte, text string) []byte {
-	mac := hmac.New(m.hash, key)
-	mac.Write([]byte(text))
-	return mac.Sum(nil)
-}
-
 func (m scramMechanism) iterations(values map[string]string) (int, error) {
 	text, given := values["iterations"]
 	if !given {
-		return minIterations, nil
+		return auth.MinIterations, nil
 	}
 	n, err := strconv.Atoi(text)
 	enum := strings.ReplaceAll(m.name, "-", "_")
 	switch {
 	case err != nil:
 		return 0, refuse("The 'iterations' value must be a number, not %q", text)
-	case n < minIterations:
-		return 0, refuse("The 'iterations' value must be >= %d for add-scram using %s", minIterations, enum)
-	case n > maxIterations:
-		return 0, refuse("The 'iterations' value must be <= %d for add-scram using %s", maxIterations, enum)
+	case n < auth.MinIterations:
+		return 0, refuse("The 'iterations' value must be >= %d for add-scram using %s", auth.MinIterations, enum)
+	case n > auth.MaxIterations:
+		return 0, refuse("The 'iterations' value must be <= %d for add-scram using %s", auth.MaxIterations, enum)
 	}
 	return n, nil
 }
