@@ -30,7 +30,9 @@ type bench struct {
 // logged is a record in the log.
 type logged struct {
 	seq        Seq
+	producer   kafka.ProducerID // of a transactional batch
 	key, value []byte
+	marker     *EndTransaction
 }
 
 func newBench(t testing.TB) *bench {
@@ -46,7 +48,7 @@ func (b *bench) step(ev Event) {
 	eff := b.shard.Step(b.now, ev)
 	b.deadline = eff.Deadline
 	for _, r := range eff.Append {
-		rec := logged{seq: r.Seq, key: append([]byte(nil), r.Key...)}
+		rec := logged{seq: r.Seq, producer: kafka.NoProducer, key: append([]byte(nil), r.Key...), marker: r.Marker}
 		if r.Value != nil {
 			rec.value = append([]byte{}, r.Value...)
 		}
@@ -102,14 +104,37 @@ func (b *bench) reload() {
 	b.shard = New(b.cfg)
 	b.waiting, b.last = nil, 0
 	for _, r := range b.log {
-		if err := b.shard.Replay(kafka.NoProducer, r.key, r.value); err != nil {
+		if m := r.marker; m != nil {
+			b.shard.ReplayMarker(m.Producer, m.Commit)
+			continue
+		}
+		if err := b.shard.Replay(r.producer, r.key, r.value); err != nil {
 			b.t.Fatal(err)
 		}
 	}
 	b.step(Loaded{})
 }
 
+// transactional puts an offset into the log that another broker has committed in a
+// transaction; a shard knows of it once it is loaded.
+func (b *bench) transactional(producer kafka.ProducerID, group string, tp kafka.TopicPartition, at kafka.Offset) {
+	key := &metarec.OffsetCommitKey{Group: group, Topic: tp.Topic, Partition: int32(tp.Partition)}
+	value := &metarec.OffsetCommitValue{Offset: int64(at), LeaderEpoch: -1, ExpireTimestamp: never}
+	r := logged{producer: producer}
+	var err error
+	if r.key, err = metarec.AppendCoordinatorKey(nil, key); err == nil {
+		r.value, err = metarec.AppendCoordinatorValue(nil, value, offsetVersion)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.log = append(b.log, r)
+}
+
 func (r logged) String() string {
+	if m := r.marker; m != nil {
+		return fmt.Sprintf("marker producer=%d epoch=%d coordinator=%d version=%d commit=%v", m.Producer, m.Epoch, m.Coordinator, m.Version, m.Commit)
+	}
 	key, err := metarec.ReadGroupKey(r.key)
 	if err != nil {
 		return err.Error()

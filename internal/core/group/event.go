@@ -87,6 +87,9 @@ type Record struct {
 	Seq   Seq
 	Key   []byte
 	Value []byte // nil: a tombstone
+	// Marker, where it is set, is a transaction marker to be written instead. It is
+	// alone in its unit, and in its batch.
+	Marker *EndTransaction
 }
 
 // Effects is what has to happen because of a step. The slices are used again

@@ -59,6 +59,11 @@ func (j *journal) put(key, value metarec.Message, version int16) {
 	j.records = append(j.records, r)
 }
 
+// marker appends a transaction marker.
+func (j *journal) marker(r *EndTransaction) {
+	j.records = append(j.records, Record{Seq: j.seq, Marker: r})
+}
+
 // offset appends a committed offset.
 func (j *journal) offset(group string, tp kafka.TopicPartition, v *committedOffset) {
 	j.offsetKey = metarec.OffsetCommitKey{Group: group, Topic: tp.Topic, Partition: int32(tp.Partition)}

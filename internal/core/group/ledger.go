@@ -192,7 +192,7 @@ type commitUnit struct {
 
 func (u *commitUnit) value(c *CommitOffset) committedOffset {
 	return committedOffset{
-		offset: c.Offset, leaderEpoch: c.LeaderEpoch, metadata: c.Metadata,
+		offset: c.Offset, leaderEpoch: c.LeaderEpoch, order: sinceLoad, metadata: c.Metadata,
 		committedAt: u.at, expiresAt: u.expires, topic: c.TopicID,
 	}
 }

@@ -13,6 +13,7 @@ type loader struct {
 	groups *directory
 	txns   transactions
 	reader metarec.GroupReader
+	order  order // of the last commit
 	// topics are the names seen so far: the many partitions of a topic share
 	// one. Nil after the load.
 	topics map[string]string
@@ -38,7 +39,8 @@ func (s *Shard) Replay(producer kafka.ProducerID, keyBytes, valueBytes []byte) e
 	return nil
 }
 
-// ReplayMarker ends a transaction: its offsets count from here, or never.
+// ReplayMarker ends a transaction whose marker is committed: its offsets count from
+// here, or never.
 func (s *Shard) ReplayMarker(producer kafka.ProducerID, commit bool) {
 	s.loader.txns.end(s.groups.byID, producer, commit)
 }
@@ -79,8 +81,9 @@ func (l *loader) offset(producer kafka.ProducerID, id string, tp kafka.TopicPart
 	if g == nil {
 		g = l.groups.create(id)
 	}
+	l.order = min(l.order, sinceLoad-2) + 1
 	c := committedOffset{
-		offset: kafka.Offset(v.Offset), leaderEpoch: kafka.Epoch(v.LeaderEpoch), metadata: v.Metadata,
+		offset: kafka.Offset(v.Offset), leaderEpoch: kafka.Epoch(v.LeaderEpoch), order: l.order, metadata: v.Metadata,
 		committedAt: v.CommitTimestamp, expiresAt: v.ExpireTimestamp, topic: v.TopicId,
 	}
 	if g.offsets[tp] == nil {

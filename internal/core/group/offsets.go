@@ -2,6 +2,7 @@ package group
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,6 +17,8 @@ const never = -1
 type committedOffset struct {
 	offset      kafka.Offset
 	leaderEpoch kafka.Epoch // -1: not known
+	// order is the place of its record among those of the log, see order.
+	order       order
 	metadata    string
 	committedAt int64 // ms
 	expiresAt   int64 // ms, or never: by retention
@@ -23,6 +26,15 @@ type committedOffset struct {
 	// say. A name may have been given to another topic since.
 	topic kafka.TopicID
 }
+
+// order is the place of a commit among the others of a log: of two commits for one
+// partition the one whose record is behind the other counts, even if it is a
+// transaction's that ended before the other's. The cleaner would keep no other.
+type order uint32
+
+// sinceLoad is the order of all that is committed here: transactions commit offsets
+// with other brokers, so their records were there when the log was loaded.
+const sinceLoad order = math.MaxUint32
 
 // of tells whether the offset may be of the topic that has the name now. Zero
 // stands for what is not known.

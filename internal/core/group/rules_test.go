@@ -11,27 +11,6 @@ import (
 	"github.com/ottla/ottla/internal/base/metarec"
 )
 
-// Groups live in the partition abs(javaHash) mod n, where the smallest hash
-// counts as 0.
-func TestPartitionFor(t *testing.T) {
-	f := func(id string, hash, want int32) {
-		t.Helper()
-		if got := javaHash(id); got != hash {
-			t.Errorf("hash of %q is %d, want %d", id, got, hash)
-		}
-		if got := PartitionFor(id, 50); got != want {
-			t.Errorf("partition of %q is %d, want %d", id, got, want)
-		}
-	}
-	f("", 0, 0)
-	f("hello", 99162322, 22)
-	f("Aa", 2112, 12)
-	f("BB", 2112, 12)
-	f("\U0001f600", 1772899, 49)            // a surrogate pair
-	f("polygenelubricants", -2147483648, 0) // no absolute value
-	f("test-consumer-group", javaHash("test-consumer-group"), PartitionFor("test-consumer-group", 50))
-}
-
 // A member id is the instance id or the client id, and a random UUID, version 4.
 func TestMemberID(t *testing.T) {
 	b := newBench(t)

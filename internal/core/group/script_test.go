@@ -210,6 +210,9 @@ func (p *player) do(line string) {
 		p.fail(codeNamed(p.t, words[1]))
 	case "reload":
 		p.reload()
+	case "transactional":
+		tp, at := p.position(a["at"])
+		p.transactional(kafka.ProducerID(a.number(p.t, "producer", 0)), a.text("group", "g"), tp, at)
 	case "resign":
 		p.step(Resigned{})
 	case "topic":
@@ -279,12 +282,8 @@ func (p *player) request(verb string, a args) Request {
 	case "commit":
 		r := &CommitOffsets{Call: call, Member: member, UnknownGroup: kerr.GroupIdNotFound, Retention: -1}
 		for _, x := range a.list("at") {
-			tp, at, _ := strings.Cut(x, ":")
-			n, err := strconv.Atoi(at)
-			if err != nil {
-				p.t.Fatal(err)
-			}
-			c := CommitOffset{TopicPartition: parsePartition(p.t, tp), Offset: kafka.Offset(n), LeaderEpoch: -1}
+			c := CommitOffset{LeaderEpoch: -1}
+			c.TopicPartition, c.Offset = p.position(x)
 			c.TopicID = p.ids[c.Topic]
 			r.Offsets = append(r.Offsets, c)
 		}
@@ -303,6 +302,12 @@ func (p *player) request(verb string, a args) Request {
 			r.Offsets = append(r.Offsets, DeleteOffset{TopicPartition: parsePartition(p.t, x)})
 		}
 		return r
+	case "end":
+		_, commit := a["commit"]
+		return &EndTransaction{
+			Producer: kafka.ProducerID(a.number(p.t, "producer", 0)), Epoch: int16(a.number(p.t, "epoch", 0)),
+			Coordinator: int32(a.number(p.t, "coordinator", 0)), Version: int16(a.number(p.t, "version", 0)), Commit: commit,
+		}
 	case "delete":
 		return &Delete{Call: call}
 	case "describe":
@@ -390,6 +395,16 @@ func parsePartition(t *testing.T, s string) kafka.TopicPartition {
 		t.Fatalf("%q is no partition", s)
 	}
 	return kafka.TopicPartition{Topic: topic, Partition: kafka.PartitionID(p)}
+}
+
+// position reads a partition and an offset in it, "t/0:5".
+func (p *player) position(s string) (kafka.TopicPartition, kafka.Offset) {
+	tp, at, _ := strings.Cut(s, ":")
+	n, err := strconv.Atoi(at)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return parsePartition(p.t, tp), kafka.Offset(n)
 }
 
 func codeNamed(t *testing.T, name string) kerr.Code {

@@ -48,6 +48,8 @@ func (s *Shard) take(ev Event) {
 		s.leave(ev)
 	case *DeleteOffsets:
 		s.eraser.forget(ev)
+	case *EndTransaction:
+		s.endTransaction(ev)
 	case *Delete:
 		s.eraser.deleteGroup(ev)
 	case *Describe:
