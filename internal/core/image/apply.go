@@ -32,7 +32,7 @@ func ApplyAt(prev *Image, base kafka.Offset, recs []metarec.Message) (*Image, De
 // Replay is ApplyAt for records of several batches, which cost hardly more than
 // one: they become one image and one delta.
 type Replay struct {
-	a    *applier
+	a    applier
 	prev *Image
 }
 
@@ -46,7 +46,8 @@ type Stride struct {
 // Step gives the stride of recs, which directly follow prev in the log. Errors
 // are those of Apply.
 func Step(prev *Image, recs []metarec.Message) (Stride, error) {
-	r := NewReplay(prev)
+	var r Replay // made once a change, so it is not to be garbage
+	r.begin(prev)
 	if err := r.Add(prev.NextOffset(), recs); err != nil {
 		return Stride{}, err
 	}
@@ -57,7 +58,16 @@ func Step(prev *Image, recs []metarec.Message) (Stride, error) {
 func (s Stride) Image() *Image { return s.after }
 
 // NewReplay begins with the image that the records follow.
-func NewReplay(prev *Image) *Replay { return &Replay{a: applierOf(prev), prev: prev} }
+func NewReplay(prev *Image) *Replay {
+	r := &Replay{}
+	r.begin(prev)
+	return r
+}
+
+func (r *Replay) begin(prev *Image) {
+	r.prev = prev
+	r.a.start(prev)
+}
 
 // Add applies the records of one batch, whose first one has offset base. Errors
 // are those of Apply; nothing may be done with the replay after one.
@@ -119,14 +129,14 @@ type applier struct {
 	changed, readable *changes
 }
 
-func applierOf(img *Image) *applier {
-	a := &applier{readable: &changes{}, offset: img.prov.Offset}
+// start makes an applier of the zero value.
+func (a *applier) start(img *Image) {
+	a.readable, a.offset = &changes{}, img.prov.Offset
 	a.changed = a.readable
 	if img.open != nil {
 		a.changed = img.open.changed.clone()
 	}
 	a.reset(img)
-	return a
 }
 
 // reset makes img what the applier works on.

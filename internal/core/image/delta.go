@@ -103,11 +103,14 @@ func (c *changes) delta(before, after *Image) Delta {
 		}
 	}
 	for _, t := range c.partitions.sorted() {
-		if !after.topics.Has(t.topic) {
+		topic, ok := after.topics.Get(t.topic)
+		if !ok {
 			continue
 		}
 		for _, n := range t.ids {
-			d.Partitions = append(d.Partitions, kafka.TopicIDPartition{Topic: t.topic, Partition: n})
+			if topic.Partitions.Has(n) {
+				d.Partitions = append(d.Partitions, kafka.TopicIDPartition{Topic: t.topic, Partition: n})
+			}
 		}
 	}
 	return d

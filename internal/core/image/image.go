@@ -21,6 +21,9 @@ type Image struct {
 	securitySet
 	// open is set while a metadata transaction (KIP-868) is under way.
 	open *transaction
+	// loaded: it goes back to a snapshot, which does not say of a directory whether a
+	// record named it or a rule.
+	loaded bool
 }
 
 // transaction remembers where an open metadata transaction began.

@@ -8,17 +8,18 @@ import (
 
 // Loader builds an image from the records of a snapshot.
 type Loader struct {
-	a    *applier
+	a    applier
 	prov Provenance
 }
 
 // NewLoader begins the image of a snapshot whose last contained record is at
 // prov.
 func NewLoader(prov Provenance) *Loader {
-	a := applierOf(Empty())
-	a.snapshot = true
-	a.offset = prov.Offset
-	return &Loader{a: a, prov: prov}
+	l := &Loader{prov: prov}
+	l.a.start(Empty())
+	l.a.snapshot = true
+	l.a.offset = prov.Offset
+	return l
 }
 
 // Add applies records of the snapshot. Errors are those of Apply.
@@ -32,4 +33,8 @@ func (l *Loader) Add(recs ...metarec.Message) error {
 }
 
 // Done gives the image of all records added.
-func (l *Loader) Done() *Image { return l.a.image().At(l.prov) }
+func (l *Loader) Done() *Image {
+	img := l.a.image().At(l.prov)
+	img.loaded = true
+	return img
+}

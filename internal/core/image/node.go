@@ -89,6 +89,11 @@ func (b *Broker) Endpoint(listener string) (Endpoint, bool) { return endpoint(b.
 // Supports is the range of a feature that the broker registered.
 func (b *Broker) Supports(feature string) VersionRange { return RangeOf(b.Features, feature) }
 
+// Names tells whether the broker named a feature in its registration.
+func (b *Broker) Names(feature string) bool {
+	return slices.ContainsFunc(b.Features, func(r VersionRange) bool { return r.Name == feature })
+}
+
 // Controller is the registration of a controller (KIP-919).
 type Controller struct {
 	ID          kafka.NodeID

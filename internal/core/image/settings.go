@@ -72,6 +72,19 @@ type EntityPart struct {
 // Entity is what a client quota binds: its parts in the order of their types.
 type Entity []EntityPart
 
+// String names the parts as Kafka's messages do, for example "client-id=c, user=u".
+func (e Entity) String() string {
+	var parts []string
+	for _, part := range e {
+		name := "null"
+		if part.Name != nil {
+			name = *part.Name
+		}
+		parts = append(parts, part.Type+"="+name)
+	}
+	return strings.Join(parts, ", ")
+}
+
 func compareEntities(a, b Entity) int {
 	for i := range min(len(a), len(b)) {
 		if c := cmp.Or(cmp.Compare(a[i].Type, b[i].Type), compareNullable(a[i].Name, b[i].Name)); c != 0 {

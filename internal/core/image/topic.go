@@ -67,9 +67,17 @@ func (p *Partition) DirOf(node kafka.NodeID) (kafka.DirID, bool) {
 // Reassigning tells whether a reassignment is under way.
 func (p *Partition) Reassigning() bool { return len(p.Adding) > 0 || len(p.Removing) > 0 }
 
-// PlacedByRule tells whether some directory follows from a registration alone
-// (KIP-858), so that software without the rule does not know it.
-func (p *Partition) PlacedByRule() bool { return p.byRule }
+// PlacedByRule tells whether some directory of a partition follows from a
+// registration alone (KIP-858), so that software without the rule does not know it.
+// After a snapshot that is not known: then it tells whether one may.
+func (i *Image) PlacedByRule(p *Partition) bool {
+	return p.byRule || i.loaded && slices.ContainsFunc(p.Replicas, i.hasSeveralDirs)
+}
+
+func (s *nodeSet) hasSeveralDirs(node kafka.NodeID) bool {
+	b, ok := s.brokers.Get(node)
+	return ok && len(b.Dirs) > 1
+}
 
 // Equal tells whether two partitions have the same recorded state.
 func (p *Partition) Equal(o *Partition) bool {
