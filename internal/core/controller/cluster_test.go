@@ -38,6 +38,10 @@ func (keys) Check(_ image.Resource, values map[string]string) error {
 	return nil
 }
 
+func (keys) Known(t image.ResourceType, key string) bool {
+	return t == image.BrokerResource || key == "list" || key == "size" || key == minInsyncKey || key == uncleanElectionKey
+}
+
 func (keys) List(_ image.ResourceType, key string) (string, bool) {
 	return "a,b", key == "list"
 }
@@ -45,7 +49,7 @@ func (keys) List(_ image.ResourceType, key string) (string, bool) {
 func settings() *Settings {
 	return &Settings{
 		Node: 9, ClusterID: "C", SessionTimeout: 9 * time.Second, AssignmentWait: 30 * time.Second,
-		DefaultPartitions: 1, DefaultReplication: 1, MinInsyncReplicas: 1, DeleteTopics: true,
+		DefaultPartitions: 1, DefaultReplication: 1, MinInsyncReplicas: 1, DeleteTopics: true, MutationWindow: 11 * time.Second,
 		Supported: image.Replayable(), Keys: keys{},
 	}
 }

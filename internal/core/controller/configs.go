@@ -49,6 +49,9 @@ func (r ResourceChange) names(key string) bool {
 type ConfigsToAlter struct {
 	Resources    []ResourceChange
 	ValidateOnly bool
+	// Direct: the request did not come by way of a broker, which looks at the values
+	// of brokers.
+	Direct bool
 }
 
 // AlteredResource is the answer for one resource.
@@ -62,7 +65,7 @@ type AlteredResource struct {
 func IncrementalAlterConfigs(img *image.Image, soft *Soft, want ConfigsToAlter) Decision[[]AlteredResource] {
 	return alterConfigs(img, soft, want, func(stored map[string]string, r ResourceChange) error {
 		for _, c := range r.Changes {
-			if err := applyChange(soft.Keys, stored, r.Resource, c); err != nil {
+			if err := ApplyChange(soft.Keys, stored, r.Resource, c); err != nil {
 				return err
 			}
 		}
@@ -88,6 +91,11 @@ func alterConfigs(
 	img *image.Image, soft *Soft, want ConfigsToAlter, change func(map[string]string, ResourceChange) error,
 ) Decision[[]AlteredResource] {
 	d := draftOn(img)
+	if len(want.Resources) == 1 { // as most requests are: nothing to count
+		r := want.Resources[0]
+		replies := []AlteredResource{{r.Resource, d.alter(soft, r, want.Direct, change)}}
+		return alteredConfigs(d, want, replies)
+	}
 	counts := map[image.Resource]int{}
 	for _, r := range want.Resources {
 		counts[r.Resource]++
@@ -103,9 +111,14 @@ func alterConfigs(
 			replies = append(replies, AlteredResource{r.Resource, kerr.Errorf(kerr.InvalidRequest,
 				"resource %v %q stands %d times in the request", r.Resource.Type, r.Resource.Name, n)})
 		default:
-			replies = append(replies, AlteredResource{r.Resource, d.alter(soft, r, change)})
+			replies = append(replies, AlteredResource{r.Resource, d.alter(soft, r, want.Direct, change)})
 		}
 	}
+	return alteredConfigs(d, want, replies)
+}
+
+// alteredConfigs finishes a decision about configurations.
+func alteredConfigs(d *draft, want ConfigsToAlter, replies []AlteredResource) Decision[[]AlteredResource] {
 	decided := bounded(atomically(d, replies))
 	if want.ValidateOnly {
 		decided.Records = nil
@@ -115,7 +128,7 @@ func alterConfigs(
 
 // alter checks what a resource's configuration would become and writes the
 // difference.
-func (d *draft) alter(soft *Soft, r ResourceChange, change func(map[string]string, ResourceChange) error) error {
+func (d *draft) alter(soft *Soft, r ResourceChange, direct bool, change func(map[string]string, ResourceChange) error) error {
 	stored := d.img.Config(r.Resource)
 	next := maps.Collect(stored.All())
 	if err := change(next, r); err != nil {
@@ -124,17 +137,21 @@ func (d *draft) alter(soft *Soft, r ResourceChange, change func(map[string]strin
 	if err := checkLengths(next); err != nil {
 		return err
 	}
-	if err := checkResource(d.img, soft, r.Resource, next); err != nil {
+	if err := checkResource(d.img, soft, r.Resource, judged(soft.Keys, r.Resource.Type, stored, next)); err != nil {
 		return err
 	}
-	if err := checkElrConfig(d.img, r.Resource, stored, next); err != nil {
+	if err := checkCordon(d.img, r.Resource, direct, stored, next); err != nil {
+		return err
+	}
+	if err := checkElrConfig(d.img, r, stored, next); err != nil {
 		return err
 	}
 	d.writeConfig(r, stored, next)
 	return nil
 }
 
-func applyChange(keys Keys, stored map[string]string, r image.Resource, c ConfigChange) error {
+// ApplyChange makes one change of a resource to what is stored for it.
+func ApplyChange(keys Keys, stored map[string]string, r image.Resource, c ConfigChange) error {
 	switch c.Op {
 	case SetConfig, DeleteConfig:
 		if c.Op == DeleteConfig || c.Value == nil {
@@ -225,6 +242,21 @@ func checkResource(img *image.Image, soft *Soft, r image.Resource, values map[st
 	return kerr.Errorf(kerr.InvalidRequest, "resource type %d does not exist", int8(r.Type))
 }
 
+// judged are the values to check: those that a newer release has left in the log, and
+// nobody touches, are not ours to judge (KAFKA-19851).
+func judged(keys Keys, t image.ResourceType, stored pmap.Map[string, string], next map[string]string) map[string]string {
+	checked := next
+	for key, old := range stored.All() {
+		if value, has := next[key]; has && value == old && !keys.Known(t, key) {
+			if len(checked) == len(next) { // there is seldom any: copied with the first
+				checked = maps.Clone(next)
+			}
+			delete(checked, key)
+		}
+	}
+	return checked
+}
+
 // checkBrokerResource looks only for the node. Values were checked by the
 // broker that passed the request on.
 func checkBrokerResource(img *image.Image, soft *Soft, name string) error {
@@ -247,17 +279,17 @@ func checkBrokerResource(img *image.Image, soft *Soft, name string) error {
 
 // checkElrConfig keeps min.insync.replicas in one place that all controllers
 // know: the ELR rests on it (KAFKA-16540).
-func checkElrConfig(img *image.Image, r image.Resource, stored pmap.Map[string, string], next map[string]string) error {
-	if !img.ElrEnabled() || r.Type != image.BrokerResource {
+func checkElrConfig(img *image.Image, r ResourceChange, stored pmap.Map[string, string], next map[string]string) error {
+	if !img.ElrEnabled() || r.Resource.Type != image.BrokerResource {
 		return nil
 	}
 	_, had := stored.Get(minInsyncKey)
 	_, has := next[minInsyncKey]
 	switch {
-	case r.Name != "" && has:
-		return kerr.Errorf(kerr.InvalidConfig, "%s cannot be set for one broker while eligible leader replicas are kept", minInsyncKey)
-	case r.Name == "" && had && !has:
-		return kerr.Errorf(kerr.InvalidConfig, "%s cannot be removed from the cluster while eligible leader replicas are kept", minInsyncKey)
+	case r.Resource.Name != "" && (has || r.names(minInsyncKey)):
+		return kerr.Errorf(kerr.InvalidConfig, "Broker-level %s cannot be altered while ELR is enabled.", minInsyncKey)
+	case r.Resource.Name == "" && had && !has:
+		return kerr.Errorf(kerr.InvalidConfig, "Cluster-level %s cannot be removed while ELR is enabled.", minInsyncKey)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ type MorePartitions struct {
 type PartitionsToCreate struct {
 	Topics       []MorePartitions
 	ValidateOnly bool
+	Budget       *Budget
 }
 
 // GrownTopic is the answer for one topic.
@@ -53,17 +54,17 @@ func CreatePartitions(img *image.Image, soft *Soft, want PartitionsToCreate) Dec
 			replies = append(replies, GrownTopic{t.Topic, kerr.Errorf(kerr.InvalidRequest,
 				"topic %q stands %d times in the request", t.Topic, n)})
 		default:
-			replies = append(replies, GrownTopic{t.Topic, d.grow(soft, t)})
+			replies = append(replies, GrownTopic{t.Topic, d.grow(soft, t, want.Budget)})
 		}
 	}
 	decided := bounded(atomically(d, replies))
 	if want.ValidateOnly {
 		decided.Records = nil
 	}
-	return decided
+	return spend(decided, soft, want.Budget)
 }
 
-func (d *draft) grow(soft *Soft, want MorePartitions) error {
+func (d *draft) grow(soft *Soft, want MorePartitions, budget *Budget) error {
 	topic, ok := d.img.TopicNamed(want.Topic)
 	if !ok {
 		return kerr.Errorf(kerr.UnknownTopicOrPartition, "topic %q does not exist", want.Topic)
@@ -80,6 +81,9 @@ func (d *draft) grow(soft *Soft, want MorePartitions) error {
 	}
 	parts, err := d.newPartitions(soft, want, more, replication)
 	if err != nil {
+		return err
+	}
+	if err := budget.take(more); err != nil {
 		return err
 	}
 	for i, replicas := range parts {

@@ -44,8 +44,9 @@ type ConfigValue struct {
 // TopicsToCreate is a CreateTopics request.
 type TopicsToCreate struct {
 	Topics []NewTopic
-	// ValidateOnly: check and reply, but change nothing.
+	// ValidateOnly: check and reply, but change nothing but the budget, as in Kafka.
 	ValidateOnly bool
+	Budget       *Budget
 }
 
 // CreatedTopic is the answer for one topic.
@@ -66,7 +67,7 @@ func CreateTopics(img *image.Image, soft *Soft, want TopicsToCreate) Decision[[]
 		return refusef[[]CreatedTopic](kerr.PolicyViolation,
 			"excessively large number of partitions per request: %d, at most %d are allowed", n, MaxPartitions)
 	}
-	c := topicCreator{draft: draftOn(img), soft: soft, counts: map[string]int{}, similar: map[string]string{}, ids: map[kafka.TopicID]bool{}}
+	c := topicCreator{draft: draftOn(img), soft: soft, budget: want.Budget, counts: map[string]int{}, similar: map[string]string{}, ids: map[kafka.TopicID]bool{}}
 	for _, t := range want.Topics {
 		c.counts[t.Name]++
 	}
@@ -84,7 +85,7 @@ func CreateTopics(img *image.Image, soft *Soft, want TopicsToCreate) Decision[[]
 	if want.ValidateOnly {
 		decided.Records = nil
 	}
-	return decided
+	return spend(decided, soft, want.Budget)
 }
 
 func requestedPartitions(soft *Soft, want TopicsToCreate) int {
@@ -106,6 +107,7 @@ func requestedPartitions(soft *Soft, want TopicsToCreate) int {
 type topicCreator struct {
 	*draft
 	soft   *Soft
+	budget *Budget
 	counts map[string]int // of each name in the request
 	placer *placer        // made for the first topic that needs one
 	// similar are names of the request by their form for metrics, where '.' and
@@ -123,6 +125,10 @@ func (c *topicCreator) create(t NewTopic) CreatedTopic {
 	}
 	parts, err := c.partitions(t)
 	if err != nil {
+		reply.Err = err
+		return reply
+	}
+	if err := c.budget.take(len(parts)); err != nil {
 		reply.Err = err
 		return reply
 	}

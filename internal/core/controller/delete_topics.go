@@ -22,7 +22,7 @@ type DeletedTopic struct {
 
 // DeleteTopics deletes topics with their partitions and configurations. Each is
 // deleted or refused by itself; the good ones come in one batch.
-func DeleteTopics(img *image.Image, soft *Soft, want []TopicRef) Decision[[]DeletedTopic] {
+func DeleteTopics(img *image.Image, soft *Soft, want []TopicRef, budget *Budget) Decision[[]DeletedTopic] {
 	if !soft.Settings.DeleteTopics {
 		return refusef[[]DeletedTopic](kerr.TopicDeletionDisabled, "topic deletion is disabled by delete.topic.enable=false")
 	}
@@ -34,16 +34,19 @@ func DeleteTopics(img *image.Image, soft *Soft, want []TopicRef) Decision[[]Dele
 		reply := DeletedTopic{Name: ref.Name, ID: ref.ID, Err: err}
 		if err == nil {
 			reply.Name, reply.ID = t.Name, t.ID
-			if gone[t.ID] {
+			switch {
+			case gone[t.ID]:
 				reply.Err = kerr.Errorf(kerr.InvalidRequest, "topic %q stands more than once in the request", t.Name)
-			} else {
-				gone[t.ID] = true
-				d.add(&metarec.RemoveTopicRecord{TopicId: t.ID})
+			default:
+				if reply.Err = budget.take(t.Partitions.Len()); reply.Err == nil {
+					gone[t.ID] = true
+					d.add(&metarec.RemoveTopicRecord{TopicId: t.ID})
+				}
 			}
 		}
 		replies = append(replies, reply)
 	}
-	return bounded(atomically(d, replies))
+	return spend(bounded(atomically(d, replies)), soft, budget)
 }
 
 func find(img *image.Image, ref TopicRef) (*image.Topic, error) {

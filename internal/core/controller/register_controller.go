@@ -29,7 +29,7 @@ func RegisterController(img *image.Image, want image.Controller) Decision[struct
 // writePlacements writes the directories that follow from registrations alone.
 func (d *draft) writePlacements() {
 	for at, p := range d.img.Partitions() {
-		if p.PlacedByRule() {
+		if d.img.PlacedByRule(p) {
 			r := metarec.NewPartitionChangeRecord()
 			r.TopicId, r.PartitionId, r.Directories = at.Topic.ID, int32(at.Partition), p.Dirs
 			d.addAt(r, d.level().Partition())

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
@@ -109,6 +110,57 @@ func TestAlterConfigsReplacesAll(t *testing.T) {
 	if got := c.stored(image.TopicOf("a")); got != "size=2" {
 		t.Errorf("stored %q", got)
 	}
+}
+
+// KAFKA-19851: a name that this version does not know must not make every later change
+// of its topic fail. What it is worth a newer release may know again, so it stays.
+func TestKeysOfANewerReleaseAreNotJudged(t *testing.T) {
+	c := newCluster(t)
+	c.brokers(1)
+	c.topic("a", "1")
+	topic, newer := image.TopicOf("a"), "1"
+	c.add(image.ConfigRecord(topic, "newer", &newer))
+	f := func(code kerr.Code, want string, changes ...ConfigChange) {
+		t.Helper()
+		d := IncrementalAlterConfigs(c.img, c.soft, ConfigsToAlter{Resources: []ResourceChange{{topic, changes}}})
+		refused(t, d.Reply[0].Err, code)
+		do(c, d)
+		if got := c.stored(topic); got != want {
+			t.Errorf("stored %q, want %q", got, want)
+		}
+	}
+	f(kerr.None, "newer=1 size=1", setTo("size", "1"))
+	f(kerr.InvalidConfig, "newer=1 size=1", setTo("newer", "2"))
+	f(kerr.None, "size=1", ConfigChange{DeleteConfig, "newer", nil})
+}
+
+// KIP-1066: "a controller receiving it directly only allows shrinking the list; below
+// level 30 40 INVALID_CONFIG". The asterisk is a word as any other.
+func TestOnlyABrokerCordonsItsDirectories(t *testing.T) {
+	c := newCluster(t)
+	c.brokers(1)
+	f := func(direct bool, code kerr.Code, change ConfigChange) {
+		t.Helper()
+		d := IncrementalAlterConfigs(c.img, c.soft, ConfigsToAlter{
+			Resources: []ResourceChange{{image.BrokerOf(1), []ConfigChange{change}}}, Direct: direct,
+		})
+		refused(t, d.Reply[0].Err, code)
+		do(c, d)
+	}
+	f(true, kerr.InvalidConfig, setTo(cordonedKey, "/a"))
+	f(true, kerr.InvalidConfig, ConfigChange{SetConfig, cordonedKey, ptr("*")})
+	f(true, kerr.None, setTo(cordonedKey, ""))
+	f(false, kerr.None, setTo(cordonedKey, "/a,/b"))
+	f(true, kerr.InvalidConfig, setTo(cordonedKey, "*"))
+	f(true, kerr.InvalidConfig, setTo(cordonedKey, "/a,/c"))
+	f(true, kerr.None, setTo(cordonedKey, "/b"))
+	f(false, kerr.None, setTo(cordonedKey, "*"))
+	f(true, kerr.InvalidConfig, setTo(cordonedKey, "/a"))
+	f(true, kerr.None, setTo("another", "1"))
+	f(true, kerr.None, ConfigChange{DeleteConfig, cordonedKey, nil})
+	c.add(&metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: 29})
+	f(false, kerr.InvalidConfig, setTo(cordonedKey, "/a"))
+	f(true, kerr.None, ConfigChange{DeleteConfig, cordonedKey, nil})
 }
 
 func TestAResourceThatStandsTwiceIsRefusedOnce(t *testing.T) {
@@ -226,8 +278,8 @@ func TestControllerRegistration(t *testing.T) {
 	d := RegisterController(c.img, image.Controller{ID: 10})
 	wrote(t, d.Records, "PartitionChange", "RegisterController")
 	do(c, d)
-	if p := c.partition("a", 0); p.PlacedByRule() || p.Dirs[0] != uid(11) {
-		t.Errorf("in %v, by rule %v", p.Dirs[0], p.PlacedByRule())
+	if p := c.partition("a", 0); c.img.PlacedByRule(p) || p.Dirs[0] != uid(11) {
+		t.Errorf("in %v, by rule %v", p.Dirs[0], c.img.PlacedByRule(p))
 	}
 	wrote(t, RegisterController(c.img, image.Controller{ID: 10}).Records, "RegisterController")
 
@@ -236,6 +288,35 @@ func TestControllerRegistration(t *testing.T) {
 	do(c, UnregisterController(c.img, c.soft, 10))
 	if c.img.Controllers().Len() != 1 {
 		t.Errorf("%d are left", c.img.Controllers().Len())
+	}
+}
+
+// A controller that was started from a snapshot does not know any more what the rule
+// of KIP-858 placed: it writes down all that may be.
+func TestPlacementsFromASnapshotAreWrittenForAControllerWithoutTheRule(t *testing.T) {
+	c := newCluster(t)
+	ours := image.Controller{ID: 9, Incarnation: uid(1), Features: []image.VersionRange{{Name: image.DirsFeature, Max: 1}}}
+	do(c, RegisterController(c.img, ours))
+	c.brokers(1, 2)
+	c.topic("a", "1 2")
+	c.now += kafka.Instant(time.Hour)
+	again := registration(1, 2)
+	again.Incarnation = uid(78)
+	do(c, RegisterBroker(c.img, c.soft, c.now, again))
+	loader := image.NewLoader(c.img.Provenance())
+	for m := range c.img.Records(nil) {
+		if err := loader.Add(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wrote(t, RegisterController(c.img, image.Controller{ID: 10}).Records, "RegisterController")
+	c.img = loader.Done()
+	c.add(metarec.NewNoOpRecord())
+	d := RegisterController(c.img, image.Controller{ID: 10})
+	wrote(t, d.Records, "PartitionChange", "RegisterController") // broker 2 has one directory
+	do(c, d)
+	if p := c.partition("a", 0); p.Dirs[0] != uid(11) {
+		t.Errorf("in %v", p.Dirs[0])
 	}
 }
 

@@ -34,6 +34,13 @@ type Settings struct {
 	// Voters are the ids of the quorum's voters; nil means this node alone.
 	Voters func() []kafka.NodeID
 
+	// MutationWindow is controller.quota.window.num times
+	// controller.quota.window.size.seconds: the quota for creating and deleting
+	// partitions can be saved up for so long.
+	MutationWindow time.Duration
+
+	Tokens TokenSettings
+
 	Keys Keys
 }
 
@@ -43,6 +50,8 @@ type Keys interface {
 	// kerr.InvalidConfig that names key and value, or returns nil. It is asked
 	// for topics, groups and client metrics.
 	Check(resource image.Resource, values map[string]string) error
+	// Known tells whether a key is one of this release's.
+	Known(t image.ResourceType, key string) bool
 	// List gives the default of a key whose value is a list, and whether the
 	// key is of that kind.
 	List(t image.ResourceType, key string) (value string, isList bool)
@@ -73,6 +82,8 @@ type Soft struct {
 	Live Liveness
 
 	suspects suspicions
+	// spent are the quotas that somebody has taken from.
+	spent map[quotaTarget]bucket
 }
 
 // NewSoft makes the soft state of a controller that becomes active.
@@ -80,6 +91,7 @@ func NewSoft(settings *Settings, random *rand.Rand) *Soft {
 	return &Soft{
 		Settings: settings, Rand: random, Live: Liveness{beats: map[kafka.NodeID]beat{}},
 		suspects: suspicions{since: map[kafka.NodeID]kafka.Instant{}},
+		spent:    map[quotaTarget]bucket{},
 	}
 }
 

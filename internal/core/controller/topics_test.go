@@ -207,7 +207,7 @@ func TestDeleteTopics(t *testing.T) {
 	b := c.tp("b", 0).Topic
 	d := DeleteTopics(c.img, c.soft, []TopicRef{
 		{Name: "a"}, {ID: b}, {Name: "none"}, {ID: uid(999)}, {Name: "a", ID: b}, {}, {Name: "a"},
-	})
+	}, nil)
 	wrote(t, d.Records, "RemoveTopic", "RemoveTopic")
 	for i, code := range []kerr.Code{
 		kerr.None, kerr.None, kerr.UnknownTopicOrPartition, kerr.UnknownTopicId, kerr.InvalidRequest, kerr.InvalidRequest, kerr.InvalidRequest,
@@ -222,7 +222,7 @@ func TestDeleteTopics(t *testing.T) {
 		t.Errorf("%d topics are left", c.img.Topics().Len())
 	}
 	c.soft.DeleteTopics = false
-	refused(t, DeleteTopics(c.img, c.soft, nil).Err, kerr.TopicDeletionDisabled, "delete.topic.enable")
+	refused(t, DeleteTopics(c.img, c.soft, nil, nil).Err, kerr.TopicDeletionDisabled, "delete.topic.enable")
 }
 
 func TestCreatePartitions(t *testing.T) {
