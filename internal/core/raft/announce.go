@@ -17,7 +17,7 @@ func (f *follower) announce(c *Core, at Endpoint) bool {
 	}
 	limit := c.cfg.Timing.Request
 	if c.quorum.member() {
-		limit = c.cfg.Timing.fetchLimit() // it stands for a fetch (B2)
+		limit = updateLimit(c) // it stands for a fetch (B2)
 	}
 	f.announced = sendRequest(c, f.id, at, limit, news)
 	return true

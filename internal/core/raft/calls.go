@@ -23,6 +23,10 @@ type conn struct {
 	// at most is under way over all destinations, or the same offset could be
 	// appended twice.
 	fetch bool
+	// outdated tells that a pre-vote was granted since this fetch was sent.
+	outdated bool
+	// bygone tells that who is asked has led, and has said farewell since.
+	bygone bool
 	// after is the write the request still waits for, or 0.
 	after Seq
 	sent  kafka.Instant
@@ -121,6 +125,31 @@ func (k *calls) fetching(now kafka.Instant) (until kafka.Instant, yes bool) {
 	return 0, false
 }
 
+// granted notes that a pre-vote was granted: the answer to the fetch under way brings
+// nothing to the log any more, or that could get longer than the one that was granted:
+//
+//  1. A resigns. Its farewell has reached B and C; records that it sent before are
+//     still on their way.
+//  2. B stands as its heir, and C grants the pre-vote.
+//  3. The records reach C. B stands in the next epoch, and C refuses: the epoch is
+//     lost.
+//
+// A leader that is there after all has them when it is asked next.
+func (k *calls) granted() {
+	for i := range k.conns {
+		x := &k.conns[i]
+		x.outdated = x.fetch && x.call != 0
+	}
+}
+
+// parted notes that the leader has said farewell. What it answers to a question that
+// it was asked before is no sign that it leads: if that counted, whoever it has named
+// as its heir would be refused, and everybody wait for F.
+func (k *calls) parted(leader kafka.NodeID) {
+	x := k.conn(leader)
+	x.bygone = x.call != 0
+}
+
 // sendRequest sends to a node and names the call.
 func sendRequest(c *Core, to kafka.NodeID, at Endpoint, limit time.Duration, body Body) Call {
 	call, fresh := c.calls.open(to, c.now, limit, 0, false)
@@ -167,11 +196,14 @@ type bootstrapAddress struct {
 	at Endpoint
 }
 
+// bootstrapBuffer has place for as many addresses as there mostly are.
+type bootstrapBuffer [6]bootstrapAddress
+
 // bootstraps lists whom to ask for the leader: bootstrap servers but ourselves,
-// else the voters that have an address.
-func bootstraps(c *Core) []bootstrapAddress {
-	voters := c.quorum.voters()
-	all := make([]bootstrapAddress, 0, max(len(c.cfg.Bootstrap), len(voters)))
+// else the voters that have an address. It is made anew in most steps of who
+// follows nobody, so in a buffer, if they fit.
+func bootstraps(c *Core, buffer *bootstrapBuffer) []bootstrapAddress {
+	all := buffer[:0]
 	for i, at := range c.cfg.Bootstrap {
 		if !c.cfg.Endpoints.reach(at) {
 			all = append(all, bootstrapAddress{kafka.NodeID(-2 - i), at})
@@ -180,7 +212,7 @@ func bootstraps(c *Core) []bootstrapAddress {
 	if len(all) > 0 {
 		return all
 	}
-	for _, v := range voters {
+	for _, v := range c.quorum.voters() {
 		if at, ok := addressOf(c, v.Endpoints); ok && v.Key.Node != c.cfg.Self.Node {
 			all = append(all, bootstrapAddress{v.Key.Node, at})
 		}
@@ -192,7 +224,8 @@ func bootstraps(c *Core) []bootstrapAddress {
 // gives every address a turn, so that one that is dead or does not know the
 // leader costs one back-off (KAFKA-20514).
 func fetchFromBootstrap(c *Core) {
-	all := askable(c)
+	var buffer bootstrapBuffer
+	all := askable(c, &buffer)
 	if len(all) == 0 {
 		return
 	}
@@ -212,7 +245,8 @@ func fetchFromBootstrap(c *Core) {
 // nextBootstrap is when an address of the ring will be ready.
 func nextBootstrap(c *Core) kafka.Instant {
 	at := kafka.Never
-	for _, b := range askable(c) {
+	var buffer bootstrapBuffer
+	for _, b := range askable(c, &buffer) {
 		at = min(at, c.calls.readyAt(b.id))
 	}
 	if c.silence.holds(c.now) {

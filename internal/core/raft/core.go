@@ -58,8 +58,9 @@ func DefaultTiming() Timing {
 // Stored is what the disk held at the start.
 type Stored struct {
 	Election Election
-	// Forgotten tells that there was a log but no quorum-state file: whom this
-	// node voted for is not known.
+	// Forgotten tells that there was a log but no quorum-state file, now or at an
+	// earlier start since which Core.VotesLost has held: whom this node voted for is
+	// not known.
 	Forgotten bool
 	LogStart  kafka.Offset
 	LogEnd    kafka.Offset
@@ -86,11 +87,11 @@ type Core struct {
 	pace    pace
 	due     kafka.Instant // the deadline of the step before
 	lost    lostVotes
-	mourned kafka.Epoch // the last one whose leader was proven dead
+	mourned mourning
 	longer  longerLog
 	silence silence
 	vain    vain
-	refused kafka.Instant // when a pre-vote was refused last that a log like ours asked for
+	rivals  rivals // of rounds of others, outside of our own
 	closing *Shutdown
 	// installing is the write that puts a downloaded snapshot in the place of
 	// the log, or 0. Until it is reported nothing is fetched, and this node
@@ -141,7 +142,7 @@ func New(now kafka.Instant, cfg Config, st Stored) (*Core, Effects, error) {
 	if epoch := storedEpoch(st); epoch >= lastEpoch {
 		return nil, Effects{}, fmt.Errorf("epoch %d is the last one, no election can follow it: quorum-state or the log is damaged", epoch)
 	}
-	c := &Core{cfg: cfg, now: now, started: now, held: storedEpoch(st), due: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes, mourned: kafka.NoEpoch, longer: noLongerLog}
+	c := &Core{cfg: cfg, now: now, started: now, held: storedEpoch(st), due: now, election: st.Election, hw: kafka.NoOffset, lost: noLostVotes, mourned: noMourning, longer: noLongerLog}
 	c.log = logState{
 		start: st.LogStart, end: st.LogEnd, written: st.LogEnd, synced: st.LogEnd,
 		epochs: epochTable{st.Epochs}, snapshots: st.Snapshots,
@@ -205,7 +206,7 @@ func (c *Core) Step(now kafka.Instant, ev Event) Effects {
 	c.out.reset()
 	before := c.now
 	c.now = max(c.now, now)
-	c.pace.excuse(c.now.Sub(before), c.now.Sub(c.due), c.cfg.Timing.voterWait())
+	c.excuse(c.now.Sub(before), c.now.Sub(c.due))
 	if c.dead {
 		refuseAll(c, ev)
 	} else {
@@ -213,6 +214,17 @@ func (c *Core) Step(now kafka.Instant, ev Event) Effects {
 		c.settle()
 	}
 	return c.out
+}
+
+// excuse takes out of account that this process stood still, or that its clock
+// jumped: passed is the time since the last step, late by how much a deadline was
+// missed.
+func (c *Core) excuse(passed, late time.Duration) {
+	much := c.cfg.Timing.voterWait()
+	c.pace.excuse(passed, late, much)
+	if l, leads := c.role.(*leader); leads {
+		l.quorum.excuse(late, much)
+	}
 }
 
 func (c *Core) handle(ev Event) {
@@ -270,6 +282,7 @@ func (c *Core) settle() {
 			break
 		}
 	}
+	invariant.Check(!c.mourned.insists, "a round that is insisted on has not begun")
 	c.out.Commit = min(c.hw, c.log.written)
 	c.out.Deadline = max(c.role.next(c), c.now+1)
 	c.due = c.out.Deadline

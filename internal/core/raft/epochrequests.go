@@ -29,6 +29,7 @@ func endEpoch(c *Core, r EndRequest) EndAnswer {
 			delay := successionDelay(c, r.Preferred)
 			f.expires = c.now.Add(delay)
 			f.farewell, f.chosen = true, delay == 0
+			c.calls.parted(f.id)
 		}
 	}
 	return EndAnswer{Err: code, Hint: c.hint()}

@@ -28,6 +28,9 @@ func (w *opened) turnsAfter(i int, o *outcomeOf) uint8 {
 	if s.gone == 0 {
 		return 0
 	}
+	if s.rounds {
+		return w.roundsAfter(i, o)
+	}
 	_, asked := w.node(i).core.role.(*prospective)
 	_, asks := (*s.parts.at(o.part)).core.role.(*prospective)
 	if asked || !asks {
@@ -77,10 +80,18 @@ func (w *opened) led() bool {
 
 // timesEnd tells whether timers may end in a state. When messages are prompt they
 // end when all have arrived, until somebody leads.
-func (w *opened) timesEnd() bool { return !w.s.prompt || w.atRest() && !w.led() }
+func (w *opened) timesEnd(p *part) bool {
+	if w.s.rounds {
+		return w.timerEnds(p)
+	}
+	return !w.s.prompt || w.atRest() && !w.led()
+}
 
 // stuck names the rule L4 if nobody leads where somebody has to.
 func (w *opened) stuck() string {
+	if w.s.rounds {
+		return w.disordered()
+	}
 	if w.s.gone == 0 || !w.s.prompt || w.turns&turnsMustSettle == 0 || !w.atRest() || w.led() {
 		return ""
 	}

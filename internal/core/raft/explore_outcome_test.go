@@ -20,6 +20,9 @@ func (s *scope) find(id uint32, act int, arg uint32) *outcomeOf {
 	if h.rule == "" && act == actDeliver {
 		h.rule = preVoteLeftTraces(before, h, s.messages.at(arg).envelope)
 	}
+	if h.rule == "" && before.deaths {
+		h.rule = s.roundTooSoon(before, h, act, arg)
+	}
 	if s.bug != nil {
 		s.bug(before, &h)
 	}
@@ -62,6 +65,14 @@ func (s *scope) act(p *part, h *happened, act int, arg uint32) {
 		p.lose(h)
 	case actPause:
 		p.pause(h)
+	case actProof:
+		p.told(p.core.election.Leader, p.core.election.Epoch, h)
+	case actStale:
+		p.told(kafka.NodeID(arg&255), kafka.Epoch(arg>>8), h)
+	case actHalf:
+		p.halfPasses(h)
+	case actD:
+		p.wait(h)
 	}
 }
 

@@ -27,6 +27,9 @@ type part struct {
 
 	formatted Voters // of the checkpoint 0-0, or nil
 	longer    bool   // what is known of longer logs has influence here (B6)
+	deaths    bool   // it may be told of its leader's death (B3)
+	rounds    bool   // the order of rounds has influence here (B4)
+	early     early
 }
 
 // diskOp is an append, or a cut when it has no batches.
@@ -67,12 +70,16 @@ func (s *scope) newPart(id kafka.NodeID) *part {
 		}
 		set = set.With(v)
 	}
-	p := &part{id: id, longer: s.longer != 0, file: NoElection(), core: &Core{cfg: Config{
+	p := &part{id: id, longer: s.longer != 0, deaths: s.bounds[proofs] > 0, rounds: s.rounds, early: notEarly, file: NoElection(), core: &Core{lost: noLostVotes, cfg: Config{
 		Self: kafka.ReplicaKey{Node: id, Dir: dirOf(id)}, Controller: true, Endpoints: endpointsOf(id),
 		Listener: "CONTROLLER", Static: set, Timing: instantly(), Rand: rand.New(noChance{}),
 	}}}
+	p.file.Epoch = s.since
 	if s.dynamic {
 		p.core.cfg.Static, p.formatted = nil, set
+	}
+	if s.rounds {
+		p.core.cfg.Timing = orderly()
 	}
 	return p
 }
@@ -81,7 +88,7 @@ func (s *scope) newPart(id kafka.NodeID) *part {
 // has another id (KIP-853).
 func (p *part) lose(h *happened) {
 	p.file, p.durable, p.late = NoElection(), nil, nil
-	p.core.cfg.Self.Dir = newDirOf(p.id)
+	p.core.cfg.Self.Dir, p.core.lost = newDirOf(p.id), noLostVotes
 	p.boot(0, h)
 }
 
@@ -120,7 +127,7 @@ func (p *part) try(step func(n *part, h *happened)) (h happened) {
 func (p *part) forget() {
 	c := p.core
 	c.due, c.out = c.now, Effects{}
-	c.pace.since, c.pace.slowest = c.now, 0
+	c.pace.since, c.pace.slowest, c.pace.trip = c.now, 0, 0
 	if c.pace.syncing == 0 {
 		c.pace.latest = 0
 	}
@@ -144,6 +151,7 @@ func (p *part) forget() {
 			x.sent = c.now
 		}
 	}
+	p.forgetDeaths()
 	p.anyTime()
 	if l, leads := c.role.(*leader); leads {
 		known := l.replicas.without(nil)
@@ -160,12 +168,22 @@ func (p *part) forget() {
 
 // anyTime gives all timers that run the same time: each can end at any moment.
 func (p *part) anyTime() {
-	soon := p.core.now + 1
+	if p.rounds {
+		p.timerAt(p.core.now.Add(10 * p.core.cfg.Timing.Election)) // long after every d
+		return
+	}
+	p.timerAt(p.core.now + 1)
+}
+
+// timerAt has the timer of the role end at a time.
+func (p *part) timerAt(soon kafka.Instant) {
 	switch r := p.core.role.(type) {
 	case *unattached:
 		r.expires = soon
 	case *prospective:
-		r.expires, r.resume, r.begins, r.young, r.yields = soon, 0, p.core.now, p.core.now, p.core.now
+		if r.expires, r.resume = soon, 0; !p.rounds {
+			r.begins, r.rivals, r.alone = p.core.now, rivals{}, true
+		}
 	case *candidate:
 		r.expires = soon
 	case *resigned:
@@ -184,7 +202,7 @@ func (p *part) boot(k int, h *happened) {
 	}
 	p.written, p.queue, p.late, p.last, p.held = p.durable, nil, nil, 0, nil
 	span := describe(p.durable)
-	st := Stored{Election: p.file, Epochs: span.Epochs, Voters: span.Voters, Levels: span.Levels}
+	st := Stored{Election: p.file, Forgotten: p.core.VotesLost(), Epochs: span.Epochs, Voters: span.Voters, Levels: span.Levels}
 	if p.formatted != nil {
 		st.Snapshots = []Snapshot{{}}
 		st.Voters = append([]At[Voters]{{kafka.NoOffset, p.formatted}}, st.Voters...)
@@ -193,12 +211,12 @@ func (p *part) boot(k int, h *happened) {
 	if n := len(p.durable); n > 0 {
 		st.LogEnd = p.durable[n-1].end
 	}
-	core, effects, err := New(1, p.core.cfg, st) // a time that was never set has passed
+	core, effects, err := New(p.dawn(), p.core.cfg, st)
 	if err != nil {
 		h.rule = "V5: " + err.Error()
 		return
 	}
-	p.core = core
+	p.core, p.early = core, notEarly
 	p.carryOut(effects, envelope{}, h)
 }
 
@@ -227,6 +245,9 @@ func (p *part) receive(e envelope, h *happened) {
 // timeout lets the time of the role end.
 func (p *part) timeout(h *happened) {
 	m := member{core: p.core}
+	if p.rounds {
+		p.timerAt(p.core.now) // it may end before any d
+	}
 	p.core.now = max(p.core.now, m.timer())
 	p.core.due = p.core.now
 	p.step(Passed{}, envelope{}, h)
@@ -339,7 +360,10 @@ func (p *part) settled(e envelope) bool {
 	switch r := e.body.(type) {
 	case VoteRequest:
 		known, _ := p.core.role.leader()
-		return r.Epoch < mine.Epoch || r.Epoch == mine.Epoch && (r.PreVote || mine.hasVoted() || known >= 0)
+		if r.PreVote && r.Epoch == mine.Epoch {
+			return !p.mayYetInsist()
+		}
+		return r.Epoch < mine.Epoch || r.Epoch == mine.Epoch && (mine.hasVoted() || known >= 0)
 	case BeginRequest:
 		f, follows := p.core.role.(*follower)
 		return r.Epoch < mine.Epoch || follows && r.Epoch == mine.Epoch && f.id == r.Leader
@@ -358,6 +382,7 @@ func (p *part) key() string {
 	k.core(p.core)
 	k.value(reflect.ValueOf(p.core.cfg.Self))
 	k.value(reflect.ValueOf(p.file))
+	k.early(p)
 	for _, log := range [][]stored{p.durable, p.written} {
 		k.value(reflect.ValueOf(log))
 	}

@@ -52,9 +52,32 @@ func keepsItsName(before *part, h *happened) {
 	}
 }
 
+// knowsNoRivals has a voter take its round for the only one.
+func knowsNoRivals(_ *part, h *happened) {
+	if r, asks := h.part.core.role.(*prospective); asks {
+		r.rivals, r.alone = rivals{}, true
+	}
+}
+
+// forgetsTheDeath has a voter forget that it has acted on proof.
+func forgetsTheDeath(_ *part, h *happened) { h.part.core.mourned = noMourning }
+
+// insistsForEver has a voter forget that it has insisted on its round.
+func insistsForEver(_ *part, h *happened) {
+	if m := &h.part.core.mourned; m.spent {
+		m.spent, m.from = false, 0
+	}
+}
+
 // bugOf is one that a scope has to find.
 func bugOf(s scope) func(*part, *happened) {
 	switch {
+	case s.rounds:
+		return knowsNoRivals
+	case s.bounds[proofs] > 0 && s.since > 0:
+		return forgetsTheDeath
+	case s.bounds[proofs] > 0:
+		return insistsForEver
 	case s.longer != 0:
 		return waitsForTheTimer
 	case s.mute:

@@ -19,8 +19,9 @@ var (
 
 // project is what an independent description of the protocol has of a state too,
 // nodes in order with "|" between them: epoch, role, vote, leader, the epoch of
-// each batch of the log, and how many batches the node knows as committed. A
-// leader and one that was it show no vote: they cannot vote in that epoch.
+// each batch of the log, the voters by it if not all nodes are, and how many batches
+// the node knows as committed. A leader and one that was it show no vote: they
+// cannot vote in that epoch.
 func (s *scope) project(state []byte) string {
 	var w opened
 	w.open(s, state)
@@ -35,18 +36,24 @@ func (s *scope) project(state []byte) string {
 		if role == RoleLeader || role == RoleResigned {
 			voted = 0
 		}
-		fmt.Fprintf(&out, "%d %s %d %d %s %s", e.Epoch, role, voted, max(e.Leader, 0), epochsOf(p.written), committedBatches(p))
+		fmt.Fprintf(&out, "%d %s %d %d %s %s", e.Epoch, role, voted, max(e.Leader, 0), s.logOf(p), committedBatches(p))
 	}
 	return out.String()
 }
 
-func epochsOf(log []stored) string {
-	if len(log) == 0 {
+func (s *scope) logOf(p *part) string {
+	if len(p.written) == 0 {
 		return "-"
 	}
 	var out strings.Builder
-	for _, b := range log {
+	for _, b := range p.written {
 		fmt.Fprintf(&out, "%d", b.epoch)
+	}
+	if voters := p.core.quorum.voters(); len(voters) < s.nodes() {
+		out.WriteByte('@')
+		for _, v := range voters {
+			fmt.Fprintf(&out, "%d", v.Key.Node)
+		}
 	}
 	return out.String()
 }
@@ -67,10 +74,24 @@ func committedBatches(p *part) string {
 // shared are scopes small enough to be compared with a description of the protocol
 // whose checker visits a few hundred states a second.
 func shared() []scope {
-	return []scope{{
-		name: "replication between three", voters: 3, epochs: 2, atOnce: true, elected: true,
-		bounds: [kinds]uint8{proposals: 1},
-	}}
+	led := scope{voters: 3, epochs: 2, atOnce: true, elected: true}
+	with := func(name string, change func(*scope)) scope {
+		s := led
+		change(&s)
+		s.name = name
+		return s
+	}
+	return []scope{
+		with("replication between three", func(s *scope) { s.bounds[proposals] = 1 }),
+		with("a follower of three is removed", func(s *scope) { s.dynamic, s.about, s.bounds[changes] = true, 3, 1 }),
+		with("the leader of three is removed", func(s *scope) { s.dynamic, s.about, s.bounds[changes] = true, 1, 1 }),
+		with("a voter is added to two", func(s *scope) {
+			s.voters, s.spares, s.dynamic, s.seek, s.about, s.bounds[changes] = 2, 1, true, true, 3, 1
+		}),
+		with("one voter becomes two, and then the other one", func(s *scope) {
+			s.voters, s.spares, s.dynamic, s.seek, s.bounds[changes] = 1, 1, true, true, 2
+		}),
+	}
 }
 
 // A scope can be compared with other descriptions of the protocol: with -project

@@ -41,6 +41,11 @@ type scope struct {
 	// longer is the one of nodes 2 and 3 that has a record which the other lacks, when
 	// node 1, which led, is gone for good (B6); 0: all are there.
 	longer kafka.NodeID
+	// since is the epoch that is over when all start.
+	since kafka.Epoch
+	// rounds has the order of rounds decide (B4): node 1, which led, is gone for good,
+	// and whatever was sent has arrived before a d is over, see explore_rounds_test.go.
+	rounds bool
 	// prompt has times end only when everything that was sent has arrived.
 	prompt bool
 	// bug spoils what a step came to, in tests of the explorer.
@@ -57,6 +62,7 @@ const (
 	proposals        // of a batch
 	changes          // of the voters are asked for
 	losses           // of a disk
+	proofs           // of a leader's death are told to a follower
 	kinds
 )
 
@@ -73,6 +79,10 @@ const (
 	actRemove
 	actLose
 	actPause // the pause before a round that a longer log must start
+	actProof // that its leader's process is gone reaches a follower
+	actStale // the same of an epoch that is over
+	actHalf  // of F has passed since the proof
+	actD     // a d is over, or whatever else keeps rounds apart
 )
 
 // spends tells which bound an act counts against, or -1.
@@ -88,6 +98,8 @@ func spends(act int) int {
 		return changes
 	case actLose:
 		return losses
+	case actProof:
+		return proofs
 	}
 	return -1
 }
@@ -125,8 +137,11 @@ func (s *scope) Start() []byte {
 	if s.elected {
 		state = s.elect(state)
 	}
-	if s.longer != 0 {
+	switch {
+	case s.longer != 0:
 		state = s.bereave(state)
+	case s.rounds:
+		state = s.widow(state)
 	}
 	return state
 }
@@ -135,7 +150,7 @@ func (s *scope) Start() []byte {
 // was sent has arrived.
 func (s *scope) elect(state []byte) []byte {
 	bounds, bug, mute, projected := s.bounds, s.bug, s.mute, s.seen
-	s.bounds, s.bug, s.mute, s.seen = [kinds]uint8{timeouts: 1}, nil, mute && s.longer == 0, nil
+	s.bounds, s.bug, s.mute, s.seen = [kinds]uint8{timeouts: 1}, nil, mute && s.longer == 0 && !s.rounds, nil
 	seen := map[string]bool{}
 	next := s.after(state, func(step uint32) bool { return step == uint32(actTimeout)<<28 }, seen)
 	for next != nil {
@@ -203,6 +218,8 @@ func (s *scope) tell(path []uint32) string {
 			fmt.Fprintf(&out, "%d loses its disk\n", i+1)
 		case actPause:
 			fmt.Fprintf(&out, "the pause of %d ends\n", i+1)
+		case actProof, actStale, actHalf, actD:
+			tellDeath(&out, step)
 		default:
 			fmt.Fprintf(&out, "%s %d\n", []string{actTimeout: "timeout", actWrite: "write", actSync: "sync", actPropose: "propose"}[step>>28], i+1)
 		}

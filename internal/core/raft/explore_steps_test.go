@@ -80,10 +80,10 @@ func (w *opened) acts(i int) []actOf {
 	s, p := w.s, w.node(i)
 	left := func(kind int) bool { return w.spent[kind] < s.bounds[kind] }
 	list := w.list[:0]
-	if left(timeouts) && w.timesEnd() && (s.impatient == 0 || s.impatient == p.id) {
+	if left(timeouts) && w.timesEnd(p) && (s.impatient == 0 || s.impatient == p.id) {
 		list = append(list, actOf{act: actTimeout})
 	}
-	if p.pauses() && w.timesEnd() {
+	if p.pauses() && w.timesEnd(p) {
 		list = append(list, actOf{act: actPause})
 	}
 	if len(p.queue) > 0 {
@@ -105,6 +105,9 @@ func (w *opened) acts(i int) []actOf {
 	}
 	if left(losses) && (s.about == 0 || s.about == p.id) {
 		list = append(list, actOf{act: actLose})
+	}
+	if p.deaths {
+		list = w.deaths(p, list)
 	}
 	w.list = list
 	return list
@@ -158,6 +161,9 @@ func (w *opened) take(i, act int, arg uint32, emit func(uint32, []byte)) error {
 	pastID, rule := w.remember(i, o.part)
 	if rule != "" {
 		return &explore.Broken{Step: step, Rule: rule}
+	}
+	if act == actCrash {
+		pastID = s.mourn(pastID, kafka.NodeID(i+1))
 	}
 	w.buf = append(w.buf[:0], spent[:]...)
 	w.buf = append(w.buf, max(w.begun, uint8(i+1)), w.turnsAfter(i, o))

@@ -84,6 +84,7 @@ type message struct {
 // committed.
 type past struct {
 	led    [8]int8
+	died   uint8 // bit n: the process that led epoch n has ended, where proof of that counts
 	ledger []stored
 }
 
@@ -147,7 +148,7 @@ func (t *tables) message(e envelope) uint16 {
 }
 
 func (t *tables) past(h past) uint16 {
-	id := t.pasts.id(fmt.Append(nil, h.led, h.ledger), h)
+	id := t.pasts.id(fmt.Append(nil, h.led, h.died, h.ledger), h)
 	if id > 1<<16-1 {
 		panic("too many pasts")
 	}

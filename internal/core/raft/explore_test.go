@@ -27,6 +27,9 @@ func scopes() (small, large []scope) {
 	three := scope{voters: 3, epochs: 2, quick: true, elected: true, bounds: [kinds]uint8{timeouts: 1, proposals: 1}}
 	reshape := scope{voters: 3, spares: 1, epochs: 2, dynamic: true, elected: true, atOnce: true, seek: true, bounds: [kinds]uint8{changes: 2}}
 	left := scope{voters: 3, epochs: 4, elected: true, mute: true, atOnce: true, prompt: true, bounds: [kinds]uint8{timeouts: 6}}
+	died := scope{voters: 3, epochs: 2, elected: true, atOnce: true, bounds: [kinds]uint8{crashes: 1, proofs: 2, timeouts: 1}}
+	widowed := scope{voters: 3, epochs: 2, elected: true, mute: true, atOnce: true, once: true, rounds: true, bounds: [kinds]uint8{proofs: 2, timeouts: 2}}
+	even := func(s *scope) { s.since, s.epochs = s.since+1, s.epochs+1 }
 	small = []scope{
 		with(elect, "election", func(*scope) {}),
 		with(elect, "election, one old voter", func(s *scope) { s.old = []kafka.NodeID{1} }),
@@ -36,6 +39,10 @@ func scopes() (small, large []scope) {
 	small = append(small,
 		with(left, "two voters left, the first with a longer log", func(s *scope) { s.longer = 2 }),
 		with(left, "two voters left, the second with a longer log", func(s *scope) { s.longer = 3 }),
+	)
+	small = append(small,
+		with(widowed, "two voters left, proof of a death", func(*scope) {}),
+		with(widowed, "two voters left, proof of a death, an even epoch", even),
 	)
 	return small, []scope{
 		with(elect, "election, a crash", func(s *scope) { s.bounds[crashes] = 1 }),
@@ -83,6 +90,8 @@ func scopes() (small, large []scope) {
 		with(three, "replication between three, a batch, a crash, a timeout", func(s *scope) {
 			s.once, s.bounds = true, [kinds]uint8{crashes: 1, timeouts: 1, proposals: 1}
 		}),
+		with(died, "the leader dies, proof of it, a timeout", func(*scope) {}),
+		with(died, "the leader dies, proof of it, a timeout, an even epoch", even),
 	}
 }
 

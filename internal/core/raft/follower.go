@@ -45,7 +45,7 @@ func (f *follower) name() Role                        { return RoleFollower }
 func (f *follower) leader() (kafka.NodeID, Endpoints) { return f.id, f.at }
 
 func (f *follower) turn(c *Core) {
-	if !f.fetched && c.longer.begins(c, f.id) {
+	if c.mourned.begins(c) || (!f.fetched || f.farewell) && c.longer.begins(c, f.id) {
 		c.standOnceMore(f.expires)
 		return
 	}
@@ -59,7 +59,7 @@ func (f *follower) turn(c *Core) {
 			return
 		}
 	}
-	if _, busy := c.calls.fetching(c.now); busy || c.installing != 0 || c.vain.rests(c.now) {
+	if _, busy := c.calls.fetching(c.now); busy || c.installing != 0 || f.rests(c) {
 		return
 	}
 	at, reachable := addressOf(c, f.at)
@@ -103,7 +103,7 @@ func (f *follower) next(c *Core) kafka.Instant {
 	if until, busy := c.calls.fetching(c.now); busy {
 		return min(at, until)
 	}
-	if c.vain.rests(c.now) {
+	if f.rests(c) {
 		return min(at, c.vain.until)
 	}
 	at = min(at, c.calls.readyAt(f.id))
@@ -118,7 +118,6 @@ func (f *follower) next(c *Core) kafka.Instant {
 func (f *follower) heard(c *Core) {
 	f.expires = fetchTimer(c, f.id)
 	f.fetched, f.farewell, f.chosen, f.gone = true, false, false, false
-	c.lost.seeking = false
 	c.longer.settled()
 }
 
@@ -126,13 +125,14 @@ func (f *follower) heard(c *Core) {
 // the others without waiting out its timer (B3). That all have the proof at the
 // same time splits no votes (see rounds.go), and who has it first is refused by the
 // others and grants the next one. An observer looks for the next leader. If the
-// round is refused, the normal timers rule again.
+// round is refused, the normal timers rule again, but for one more round (see
+// mourning).
 func leaderDied(c *Core, ev Dead) {
 	f, follows := c.role.(*follower)
-	if !follows || f.id != ev.Leader || ev.Epoch != c.election.Epoch || c.mourned == ev.Epoch {
+	if !follows || f.id != ev.Leader || ev.Epoch != c.election.Epoch || c.mourned.epoch == ev.Epoch {
 		return
 	}
-	c.mourned, f.gone = ev.Epoch, true
+	c.mourned, f.gone = mourning{epoch: ev.Epoch, from: c.now.Add(c.cfg.Timing.Fetch / 2)}, true
 	f.expires = min(f.expires, c.now)
 	c.trace("leader died", f.id)
 }

@@ -173,14 +173,15 @@ func (g *guarded) rounds(asker kafka.NodeID) int {
 }
 
 // B6: a voter whose round is lost, and which refuses another one only because its
-// own log is longer, stands at once, once for each asker.
+// own log is longer, stands at once, once for each asker. Nodes that are no voters, of
+// which there may be any number, have it stand for nobody.
 func TestTheLongerLogStandsOnceForEachAsker(t *testing.T) {
 	g := newGuarded(t, 5)
 	g.refusedRound()
 	for _, want := range []struct {
 		asker  kafka.NodeID
 		rounds int
-	}{{2, 1}, {2, 0}, {1, 1}} {
+	}{{9, 0}, {2, 1}, {2, 0}, {8, 0}, {1, 1}} {
 		if rounds := g.rounds(want.asker); rounds != want.rounds {
 			t.Errorf("%d rounds after %d has asked, want %d", rounds, want.asker, want.rounds)
 		}
@@ -250,5 +251,21 @@ func TestWhoInstallsASnapshotDoesNotStand(t *testing.T) {
 	}
 	if g.told[string(RoleProspective)] != 0 {
 		t.Error("it stands for election while the snapshot is installed")
+	}
+}
+
+// A round that is insisted on begins also where the leader's address is not known any
+// more: with it in mind nobody may go on.
+func TestWhoFollowsNobodyMayInsist(t *testing.T) {
+	g := newGuarded(t, 5)
+	c := g.core
+	p := &prospective{known: 1, tally: newTally(c.quorum.voters(), c.cfg.Self), expires: g.now.Add(time.Second)}
+	p.tally.record(2, false)
+	c.role, c.mourned = p, mourning{epoch: 1}
+	e := g.hears(VoteRequest{
+		Voter: kafka.ReplicaKey{Node: 3}, Candidate: kafka.ReplicaKey{Node: 2}, Epoch: 1, LastEpoch: 1, End: 5, PreVote: true,
+	})
+	if c.role == role(p) || c.role.name() != RoleProspective || g.told["insists on its round"] != 1 {
+		t.Errorf("it is %s after %d rounds that it insisted on: %+v", c.role.name(), g.told["insists on its round"], e.Trace)
 	}
 }

@@ -168,7 +168,7 @@ func (l *leader) next(c *Core) kafka.Instant {
 		at = min(at, l.leaveBy)
 	}
 	if c.pace.syncing != 0 {
-		at = min(at, c.pace.since.Add(c.cfg.Timing.Fetch/2)+1)
+		at = min(at, c.pace.since.Add(c.cfg.Timing.Fetch/2)+1, c.pace.glance(c.now, c.cfg.Timing.voterWait()))
 	}
 	return min(at, l.beginAt, l.quorum.expires)
 }

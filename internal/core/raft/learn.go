@@ -56,7 +56,7 @@ func answered(c *Core, call Call, body Body) {
 	if !ok {
 		return
 	}
-	from := x.to
+	from, outdated, bygone := x.to, x.outdated, x.bygone
 	switch a := body.(type) {
 	case VersionsAnswer:
 		probed(c, call, from, a)
@@ -67,9 +67,7 @@ func answered(c *Core, call Call, body Body) {
 		}
 		return
 	}
-	if x.limit == c.cfg.Timing.Request {
-		c.pace.saw(c.now.Sub(x.sent))
-	}
+	c.measure(c.now.Sub(x.sent), body)
 	code, hint := outcome(body)
 	if code == kerr.None {
 		x.vain = 0
@@ -84,7 +82,7 @@ func answered(c *Core, call Call, body Body) {
 		restBriefly(c, x)
 		return
 	case hint.Epoch > c.election.Epoch && hint.Leader < 0 && !c.quorum.electable(c.hw):
-		stayBehind(c, from)
+		stayBehind(c, x)
 		return
 	case hint.Epoch > c.election.Epoch || code == kerr.FencedLeaderEpoch || code == kerr.NotLeaderOrFollower:
 		learn(c, hint)
@@ -98,7 +96,17 @@ func answered(c *Core, call Call, body Body) {
 	if c.role != role && code != kerr.None {
 		return
 	}
+	if code == kerr.None && (bygone || outdated && grows(body)) {
+		c.trace("outdated answer dropped", from)
+		return
+	}
 	act(c, call, from, code, body)
+}
+
+// grows tells whether an answer to a fetch brings records or some of a snapshot.
+func grows(body Body) bool {
+	a, isFetch := body.(FetchAnswer)
+	return !isFetch || a.Span.End > a.Span.Base
 }
 
 // outcome is what every answer has.

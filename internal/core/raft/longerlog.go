@@ -16,7 +16,8 @@ import (
 //  3. C asks; B refuses, for C's log is shorter. B could win now, and C grants,
 //     but B's next turn is a fetch timeout away.
 //
-// So B starts a round at once: at most one for each epoch and asker, not before
+// So B starts a round at once: at most one for each epoch and asker, which is a voter
+// (there is no end of other nodes, and none of them can help it to win), not before
 // roundPause after its last one, and only after a fetch to every address that it
 // knows, in case somebody leads. When C asks while a round of B is under way, which
 // then is lost because C had refused before, B starts the next one after that.
@@ -56,7 +57,10 @@ func (g *longerLog) refused(c *Core, asker kafka.NodeID) {
 		g.epoch, g.askers, g.began = c.election.Epoch, g.askers[:0], false
 	}
 	_, asks := c.role.(*prospective)
-	if !g.lost && !asks || !mayStand(c) || slices.Contains(g.askers, asker) {
+	_, votes := c.quorum.voters().Node(asker)
+	f, follows := c.role.(*follower)
+	parted := follows && f.farewell
+	if !g.lost && !asks && !parted || !votes || !mayStand(c) || slices.Contains(g.askers, asker) {
 		return
 	}
 	g.askers = append(g.askers, asker)
@@ -78,12 +82,14 @@ func (g *longerLog) begins(c *Core, known kafka.NodeID) bool {
 		return false
 	}
 	if g.began {
+		var buffer bootstrapBuffer
 		unasked := func(b bootstrapAddress) bool { return !slices.Contains(g.fetched, b.id) }
-		if slices.ContainsFunc(bootstraps(c), unasked) || known >= 0 && !slices.Contains(g.fetched, known) {
+		if slices.ContainsFunc(bootstraps(c, &buffer), unasked) || known >= 0 && !slices.Contains(g.fetched, known) {
 			return false
 		}
 	}
 	g.due, g.began, g.fetched = kafka.Never, true, g.fetched[:0]
+	c.trace("longer log stands", kafka.NoNode)
 	return true
 }
 

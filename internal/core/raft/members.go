@@ -1,8 +1,6 @@
 package raft
 
 import (
-	"slices"
-
 	"github.com/ottla/ottla/internal/base/kafka"
 )
 
@@ -16,7 +14,7 @@ type members struct {
 
 // voters is the set in effect: the last one in the log, committed or not, or
 // the static one.
-func (m members) voters() Voters {
+func (m *members) voters() Voters {
 	if last, ok := m.log.votersAtEnd(); ok {
 		return last.Value
 	}
@@ -24,16 +22,16 @@ func (m members) voters() Voters {
 }
 
 // changing tells whether the set in effect lies above what is known to be committed.
-func (m members) changing(highWatermark kafka.Offset) bool {
+func (m *members) changing(highWatermark kafka.Offset) bool {
 	last, ok := m.log.votersAtEnd()
 	return ok && highWatermark >= 0 && last.Offset >= highWatermark
 }
 
 // level is the kraft.version in effect: 0 or 1.
-func (m members) level() int16 { return m.log.levelAtEnd() }
+func (m *members) level() int16 { return m.log.levelAtEnd() }
 
 // member tells whether our key is in the voter set.
-func (m members) member() bool { return m.voters().Contains(m.self) }
+func (m *members) member() bool { return m.voters().Contains(m.self) }
 
 // electable tells whether this node may stand for election: it is a voter, or
 // the set that names it no more, and not a committed one as far as is known, has
@@ -46,7 +44,7 @@ func (m members) member() bool { return m.voters().Contains(m.self) }
 //
 // Its own vote does not count then. Once it is known that the removal is
 // committed it is over. (Apache Kafka has no such exception.)
-func (m members) electable(hw kafka.Offset) bool {
+func (m *members) electable(hw kafka.Offset) bool {
 	last, ok := m.log.votersAtEnd()
 	if m.member() || !ok || last.Offset < hw {
 		return m.member()
@@ -56,10 +54,10 @@ func (m members) electable(hw kafka.Offset) bool {
 }
 
 // alone tells whether we are the only voter.
-func (m members) alone() bool { return len(m.voters()) == 1 && m.member() }
+func (m *members) alone() bool { return len(m.voters()) == 1 && m.member() }
 
 // others calls f for each voter but ourselves.
-func (m members) others(f func(Voter)) {
+func (m *members) others(f func(Voter)) {
 	for _, v := range m.voters() {
 		if !v.Key.Matches(m.self) {
 			f(v)
@@ -69,17 +67,19 @@ func (m members) others(f func(Voter)) {
 
 // rank is our place among the voters other than a leader, by node id, rotated
 // by the epoch so that the first place goes round (B4).
-func (m members) rank(leader kafka.NodeID, epoch kafka.Epoch) int {
-	var ids []kafka.NodeID
+func (m *members) rank(leader kafka.NodeID, epoch kafka.Epoch) int {
+	i, n := -1, 0 // our place, and how many there are
 	for _, v := range m.voters() {
-		if v.Key.Node != leader {
-			ids = append(ids, v.Key.Node)
+		if v.Key.Node == leader {
+			continue
 		}
+		if v.Key.Node == m.self.Node {
+			i = n
+		}
+		n++
 	}
-	i := slices.Index(ids, m.self.Node)
 	if i < 0 {
 		return 0
 	}
-	n := len(ids)
 	return (i + n - int(uint32(epoch)%uint32(n))) % n
 }

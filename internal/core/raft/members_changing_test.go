@@ -16,7 +16,7 @@ func TestAChangeOfTheVotersEndsWithItsCommit(t *testing.T) {
 			log.voters.add(At[Voters]{Offset: at})
 			log.end = at + 1
 		}
-		if got := (members{log: &log}).changing(highWatermark); got != want {
+		if got := (&members{log: &log}).changing(highWatermark); got != want {
 			t.Errorf("voters at %v, high watermark %d: changing %v", records, highWatermark, got)
 		}
 	}

@@ -47,6 +47,9 @@ func (o *observers) search(key kafka.ReplicaKey) (i int, found bool) {
 
 // of gives the places of all entries of a node, in order of their directories.
 func (o *observers) of(node kafka.NodeID) []int32 {
+	if len(o.byKey) == 0 {
+		return nil // mostly, and this is asked for each voter at every fetch
+	}
 	first, _ := o.search(kafka.ReplicaKey{Node: node})
 	n := 0
 	for _, place := range o.byKey[first:] {

@@ -79,7 +79,7 @@ func (p *parked) takeAll() []parkedFetch {
 
 // cut removes what is due, voters first and each in the order of their calls.
 func (p *parked) cut(due func(parkedFetch) bool) []parkedFetch {
-	var out []parkedFetch
+	out := make([]parkedFetch, 0, len(p.voters))
 	from := func(all []parkedFetch) []parkedFetch {
 		first := len(out)
 		all = slices.DeleteFunc(all, func(f parkedFetch) bool {

@@ -10,23 +10,24 @@ type prospective struct {
 	tally   tally
 	expires kafka.Instant
 	// resume is the timer that ran before this round and goes on after it; 0 when
-	// there is none to go on (B6).
+	// there is none to go on (B3, B6).
 	resume kafka.Instant
-	// begins is when the first question leaves. young lasts as long as a round may
-	// be under way elsewhere of which nothing was heard here when this one began, or
-	// there of this one. yields is until when another round goes first (rounds.go).
-	begins, young, yields kafka.Instant
+	// begins is when the first question leaves; rivals is what this node has
+	// heard of other rounds; alone tells that nobody else begins one. See rounds.go.
+	begins kafka.Instant
+	rivals rivals
+	alone  bool
 }
 
 func newProspective(c *Core) *prospective {
 	known, at := c.role.leader()
+	c.pace.forget()
 	p := &prospective{
 		known: known, at: at, tally: newTally(c.quorum.voters(), c.cfg.Self), expires: electionTimer(c),
-		begins: max(c.now, c.refused.Add(c.trip())),
+		begins: max(c.now, c.rivals.refused.Add(c.trip())), rivals: c.rivals,
 	}
-	p.young = max(p.begins.Add(c.step()), c.refused.Add(2*c.step()))
 	if f, ok := c.role.(*follower); ok && f.chosen {
-		p.begins, p.young = c.now, c.now // nobody else begins a round now
+		p.begins, p.alone = c.now, true
 	}
 	return p
 }
@@ -36,7 +37,12 @@ func (p *prospective) leader() (kafka.NodeID, Endpoints) { return p.known, p.at 
 
 func (p *prospective) turn(c *Core) {
 	switch {
-	case p.tally.won() && c.now >= p.free() && c.election.Epoch < lastEpoch:
+	case c.mourned.insists:
+		if p.resume == 0 {
+			p.resume = p.expires // its timer goes on, whatever becomes of the round
+		}
+		p.fallBack(c, p.resume)
+	case p.tally.won() && c.now >= p.free(c) && hasNext(c):
 		c.becomeCandidate()
 	case p.tally.lost():
 		p.fallBack(c, electionTimer(c))
@@ -69,7 +75,7 @@ func (p *prospective) fallBack(c *Core, expires kafka.Instant) {
 func (p *prospective) next(c *Core) kafka.Instant {
 	at := max(p.begins, p.tally.nextAsk(c))
 	if p.tally.won() {
-		at = min(at, p.free())
+		at = min(at, p.free(c))
 	}
 	if c.closing == nil {
 		at = min(at, p.expires)

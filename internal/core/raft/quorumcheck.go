@@ -21,6 +21,16 @@ func (q *quorumCheck) restart(c *Core) {
 	q.expires = c.now.Add(c.cfg.Timing.checkQuorum(q.granted))
 }
 
+// excuse makes a window longer by a gap in which the leader did not listen: it stood
+// still, or its clock jumped ahead. late is by how much it missed a deadline. It has
+// one every F/2 at least, and much of each gap counts all the same, so that the window
+// of a leader that is always late comes to its end.
+func (q *quorumCheck) excuse(late, much time.Duration) {
+	if late > much {
+		q.expires = q.expires.Add(late - much)
+	}
+}
+
 // expired tells whether the leader has lost its majority. An only voter needs
 // nobody (KAFKA-16144).
 func (q *quorumCheck) expired(c *Core) bool { return !c.quorum.alone() && c.now >= q.expires }

@@ -41,6 +41,7 @@ const snapshotSize = 250 // bytes of every snapshot in scenarios
 //	slow ID | write ID | sync ID | spoil ID     the disk waits; writes; writes
 //	        and syncs; fails
 //	kill ID | restart ID | forget ID   forget removes quorum-state
+//	mark ID         a kill left the mark of lost votes behind
 //	snapshot ID END-EPOCH | clean ID START
 //	move ID PORT | replace ID   restarts it at another address, with a new disk
 //	supports ID LEVEL   the highest kraft.version it names in ApiVersions
@@ -230,6 +231,7 @@ func (m *member) do(a args) error {
 		m.step(Passed{})
 	case "timeout":
 		m.w.now = max(m.w.now, m.timer())
+		m.core.due = max(m.core.due, m.w.now) // it was awake meanwhile
 		m.step(Passed{})
 	case "propose":
 		m.step(Propose{Ticket: 1, Epoch: kafka.Epoch(a.num("epoch", int(m.core.election.Epoch))), Count: int32(number(a.words[2]))})
@@ -262,6 +264,8 @@ func (m *member) do(a args) error {
 		m.maxLevel = number(a.words[2])
 	case "forget":
 		m.disk.election, m.disk.noFile = NoElection(), true
+	case "mark": // a kill came between the election state and the removal of the mark
+		m.disk.marked = true
 	case "snapshot":
 		id := snapshotID(a.words[2])
 		m.takeSnapshot(id)

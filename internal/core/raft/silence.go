@@ -1,6 +1,10 @@
 package raft
 
-import "github.com/ottla/ottla/internal/base/kafka"
+import (
+	"slices"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
 
 // silence is what an observer remembers of a leader that it gave up because it
 // had not answered for the fetch timeout: a process that hangs keeps its
@@ -37,30 +41,28 @@ func (f *follower) giveUp(c *Core) {
 // Once an epoch has a leader a majority is in it, and every later leader is. A
 // leader that says itself that its epoch is over is given up. (Apache Kafka's
 // observers take any higher epoch.)
-func stayBehind(c *Core, from kafka.NodeID) {
-	c.trace("epoch without leader ignored", from)
-	if f, ok := c.role.(*follower); ok && f.id == from {
+//
+// Who said so is asked again soon: as a rule it knows the leader a moment later.
+func stayBehind(c *Core, x *conn) {
+	c.trace("epoch without leader ignored", x.to)
+	if f, ok := c.role.(*follower); ok && f.id == x.to {
 		f.giveUp(c)
 		return
 	}
-	pause(c, from)
+	restBriefly(c, x)
 }
 
 // askable are the places to ask for the leader now: all but the silent one, unless
 // there is no other.
-func askable(c *Core) []bootstrapAddress {
-	all := bootstraps(c)
+func askable(c *Core, buffer *bootstrapBuffer) []bootstrapAddress {
+	all := bootstraps(c, buffer)
 	if !c.silence.holds(c.now) {
 		return all
 	}
-	others := make([]bootstrapAddress, 0, len(all))
-	for _, b := range all {
-		if !c.silence.at.reach(b.at) {
-			others = append(others, b)
-		}
-	}
-	if len(others) == 0 {
+	silent := func(b bootstrapAddress) bool { return c.silence.at.reach(b.at) }
+	speaks := func(b bootstrapAddress) bool { return !silent(b) }
+	if !slices.ContainsFunc(all, speaks) {
 		return all
 	}
-	return others
+	return slices.DeleteFunc(all, silent)
 }

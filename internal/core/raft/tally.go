@@ -81,6 +81,10 @@ func (t *tally) decides(without kafka.NodeID) bool {
 	return rivals == 0 || rivals == 1 && (others+1)/2+1 >= t.voters.Majority()
 }
 
+// wonWithoutUs tells that a round of another voter may have its majority although we
+// refused it and the lost leader says nothing.
+func (t *tally) wonWithoutUs() bool { return len(t.voters)-2 >= t.voters.Majority() }
+
 // lost tells whether a majority cannot be reached any more.
 func (t *tally) lost() bool {
 	return len(t.granted())+len(t.voters)-len(t.answers) < t.voters.Majority()

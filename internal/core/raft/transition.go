@@ -14,6 +14,9 @@ func (c *Core) elect(e Election) {
 	invariant.Check(e.Epoch >= c.election.Epoch, "epoch falls from %d to %d", c.election.Epoch, e.Epoch)
 	invariant.Check(e.Epoch > c.election.Epoch || !c.election.hasVoted() || e.Voted == c.election.Voted,
 		"vote of epoch %d changes from %v to %v", e.Epoch, c.election.Voted, e.Voted)
+	if e.Epoch > c.election.Epoch {
+		c.rivals = rivals{} // rounds of an epoch that is over
+	}
 	c.election = e
 	c.out.Election = &e
 }
@@ -59,18 +62,19 @@ func (c *Core) becomeProspective() {
 	c.enter(newProspective(c))
 }
 
-// standOnceMore asks for pre-votes while a timer goes on running (B6).
+// standOnceMore asks for pre-votes while a timer goes on running (B3, B6).
 func (c *Core) standOnceMore(running kafka.Instant) {
 	c.becomeProspective()
 	p := c.role.(*prospective)
 	p.expires, p.resume = min(p.expires, max(running, c.now+1)), running
-	c.trace("longer log stands", kafka.NoNode)
 }
 
-// becomeCandidate votes for itself in the next epoch.
+// becomeCandidate votes for itself in the next epoch in which it has not voted.
 func (c *Core) becomeCandidate() {
 	invariant.Check(c.quorum.electable(c.hw), "an observer stands for election")
-	c.elect(Election{Epoch: c.election.Epoch + 1, Leader: kafka.NoNode, Voted: c.cfg.Self})
+	epoch := c.election.Epoch + c.lost.stride()
+	c.lost.found(epoch - 1)
+	c.elect(Election{Epoch: epoch, Leader: kafka.NoNode, Voted: c.cfg.Self})
 	c.enter(newCandidate(c, electionTimer(c)))
 }
 

@@ -14,6 +14,10 @@ func (u *unattached) name() Role                        { return RoleUnattached 
 func (u *unattached) leader() (kafka.NodeID, Endpoints) { return u.known, nil }
 
 func (u *unattached) turn(c *Core) {
+	if c.mourned.begins(c) {
+		c.standOnceMore(u.expires)
+		return
+	}
 	if u.expires == kafka.Never && mayStand(c) {
 		u.expires = electionTimer(c) // an observer that has become a voter
 	}

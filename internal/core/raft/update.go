@@ -1,6 +1,8 @@
 package raft
 
 import (
+	"time"
+
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
@@ -27,9 +29,18 @@ func updateVoter(c *Core, call Call, r UpdateVoterRequest) {
 		l.change = &change{call: call, request: r, voter: v}
 		l.store(c)
 	default:
-		// Short, because the voter does not fetch meanwhile.
-		l.probe(c, call, r, v, c.cfg.Timing.Fetch/4)
+		l.probe(c, call, r, v, updateProbe(c))
 	}
+}
+
+// updateProbe is how long a leader tries the new address of a voter. That is short,
+// because the voter does not fetch meanwhile.
+func updateProbe(c *Core) time.Duration { return c.cfg.Timing.Fetch / 4 }
+
+// updateLimit is when an update without answer counts as failed: later than the leader,
+// which may try an address first, gives an answer.
+func updateLimit(c *Core) time.Duration {
+	return updateProbe(c) + max(c.cfg.Timing.Fetch/8, time.Millisecond)
 }
 
 func sameAddress(c *Core, a, b Voter) bool {

@@ -24,7 +24,12 @@ const (
 	maxRest   = 5 * time.Second
 )
 
-func (v vain) rests(now kafka.Instant) bool { return now < v.until }
+// rests tells whether nothing is to be fetched now. Only the leader that answered so is
+// spared: the next one has done nothing yet, and leads no longer than it is fetched from.
+func (f *follower) rests(c *Core) bool {
+	v := &c.vain
+	return c.now < v.until && v.leader == f.id && v.epoch == c.election.Epoch
+}
 
 // inVain notes an answer of our leader that brought nothing. It neither restarts
 // the fetch timer nor counts as a fetch, so a voter that could get on with another

@@ -121,3 +121,21 @@ func TestADamagedSnapshotIsNotFetchedInALoop(t *testing.T) {
 		}
 	}
 }
+
+// The rest is for the leader that cannot be used: the next one is fetched from at once,
+// or would have to give up for want of a majority.
+func TestTheNextLeaderIsFetchedFromAtOnce(t *testing.T) {
+	c := follows(t)
+	for range 6 {
+		reply(t, c, answer2(FetchAnswer{Damaged: true}))
+	}
+	begin := c.now
+	c.Step(c.now, Answered{c.calls.conn(2).call, answer2(FetchAnswer{Damaged: true})})
+	if f := c.role.(*follower); !f.rests(c) || c.vain.until <= begin.Add(time.Second) {
+		t.Fatalf("the rest ends %v from now", c.vain.until.Sub(begin))
+	}
+	c.Step(begin, Received{1, BeginRequest{Voter: c.cfg.Self, Leader: 3, Epoch: 2, Endpoints: endpointsOf(3)}})
+	if x := c.calls.conn(3); x.call == 0 || !x.fetch {
+		t.Error("the leader of epoch 2 is not fetched from")
+	}
+}

@@ -49,6 +49,36 @@ func (c *Core) State() State {
 	return s
 }
 
+// Timer tells when the timer of the role ends: the wait for the leader or for an
+// election, the check of a leader's quorum, or, in a round that was begun while
+// another timer ran, that one. A pre-vote of our own epoch does not move it (KIP-996).
+func (c *Core) Timer() kafka.Instant {
+	switch r := c.role.(type) {
+	case *follower:
+		return r.expires
+	case *prospective:
+		if r.resume != 0 {
+			return r.resume
+		}
+		return r.expires
+	case *candidate:
+		return r.expires
+	case *leader:
+		return r.quorum.expires
+	case *resigned:
+		return r.expires
+	case *unattached:
+		return r.expires
+	}
+	return kafka.Never
+}
+
+// VotesLost tells that this node does not know all that it has voted, and refuses
+// votes for that. The next start on this disk has to know, see Stored.Forgotten. It
+// changes with nothing but an election state, so it is to be durable as true before,
+// and as false no sooner than, the state that the same step asks for.
+func (c *Core) VotesLost() bool { return c.lost.last(c.election) }
+
 // Shape gives the voter set and the kraft.version that were in effect with the
 // last record below end: what a snapshot with that end offset holds. set is nil
 // when the log never held one.
@@ -96,8 +126,11 @@ func committed(c *Core) kafka.Offset {
 
 // mayStand tells whether this node may begin an election round.
 func mayStand(c *Core) bool {
-	return c.quorum.electable(c.hw) && c.closing == nil && c.installing == 0 && c.election.Epoch < lastEpoch
+	return c.quorum.electable(c.hw) && c.closing == nil && c.installing == 0 && hasNext(c)
 }
+
+// hasNext tells whether there is an epoch left to stand in.
+func hasNext(c *Core) bool { return c.election.Epoch <= lastEpoch-c.lost.stride() }
 
 // leads tells whether this node leads the current epoch.
 func (c *Core) leads() bool {
@@ -107,10 +140,10 @@ func (c *Core) leads() bool {
 
 // hint is what every answer tells. A leader hands out its own listeners.
 func (c *Core) hint() Hint {
-	id, at := c.leaderListeners()
-	if id == c.cfg.Self.Node && id >= 0 {
-		at = c.cfg.Endpoints
+	if id, _ := c.role.leader(); id == c.cfg.Self.Node && id >= 0 {
+		return Hint{Epoch: c.election.Epoch, Leader: id, Endpoints: c.cfg.Endpoints}
 	}
+	id, at := c.leaderListeners()
 	return Hint{Epoch: c.election.Epoch, Leader: id, Endpoints: at}
 }
 

@@ -116,7 +116,7 @@ func recordVote(c *Core, candidate kafka.ReplicaKey) {
 		c.enter(&unattached{known: role.known, expires: electionTimer(c)})
 	case *prospective:
 		p := newProspective(c)
-		p.yields = c.now.Add(2 * c.step())
+		p.rivals.granted = c.now
 		c.enter(p)
 	}
 }

@@ -45,6 +45,7 @@ type stored struct {
 type disk struct {
 	election  Election
 	noFile    bool
+	marked    bool // votes are lost
 	start     kafka.Offset
 	log       []stored // durable and written
 	synced    kafka.Offset
@@ -137,7 +138,7 @@ func (m *member) boot() error {
 	if n := len(d.log); n > 0 {
 		st.LogEnd = d.log[n-1].end
 	}
-	st.Forgotten = d.noFile && st.LogEnd > 0
+	st.Forgotten = d.noFile && st.LogEnd > 0 || d.marked
 	m.lazy, m.owed = false, 0
 	core, effects, err := New(m.w.now, m.cfg, st)
 	if err != nil {
@@ -147,6 +148,21 @@ func (m *member) boot() error {
 	m.asked, m.payload, m.commit, m.role = map[Call]envelope{}, map[Call][]stored{}, kafka.NoOffset, ""
 	m.carryOut(effects)
 	return nil
+}
+
+// save makes an election state durable, with the mark of lost votes.
+func (m *member) save(e Election) {
+	lost := m.core.VotesLost()
+	if lost && !m.disk.marked {
+		m.disk.marked = true
+		m.w.printf("%d marks that votes are lost", m.id)
+	}
+	m.disk.election, m.disk.noFile = e, false
+	m.w.printf("%d saves %s", m.id, printElection(e))
+	if !lost && m.disk.marked {
+		m.disk.marked = false
+		m.w.printf("%d removes the mark", m.id)
+	}
 }
 
 // describe makes the span of batches. Of control records the voters are the
@@ -183,8 +199,7 @@ func (m *member) carryOut(e Effects) {
 		m.w.printf("%d fault: %v", m.id, e.Fault)
 	}
 	if e.Election != nil {
-		m.disk.election, m.disk.noFile = *e.Election, false
-		m.w.printf("%d saves %s", m.id, printElection(*e.Election))
+		m.save(*e.Election)
 	}
 	if role := m.core.role.name(); role != m.role {
 		m.role = role
