@@ -38,6 +38,11 @@ func first(t *testing.T, s State, ev Event) Post {
 	return all[0]
 }
 
+func heard(s State) State {
+	s.heard()
+	return s
+}
+
 // 3.3: what each role grants, to one whose log is long enough (10) and to one
 // whose log is not (9).
 func TestGrants(t *testing.T) {
@@ -52,7 +57,7 @@ func TestGrants(t *testing.T) {
 		}
 	}
 	follower := three().follow(3, 3, 1)
-	fetched, told, proven := follower.heard(), follower.heard(), follower.heard()
+	fetched, told, proven := heard(follower), heard(follower), heard(follower)
 	told.farewell, proven.gone = true, true
 	voted := three()
 	voted.Voted = key(3)
@@ -76,10 +81,34 @@ func candidateOf3() State {
 	return s.prospective().stand()
 }
 
+// Who may have voted in the next epoch and has forgotten it votes neither for another
+// there, nor for itself, whether it has followed a leader since or not.
+func TestVotesAreForgottenForOneEpoch(t *testing.T) {
+	f := func(what string, s State, other, own kafka.Epoch) {
+		t.Helper()
+		for epoch := s.Epoch + 1; epoch <= other; epoch++ {
+			p := first(t, s, ask(false, epoch, 10))
+			if p.Answer.Granted != (epoch == other) {
+				t.Errorf("%s: votes for another in epoch %d: %t", what, epoch, p.Answer.Granted)
+			}
+			s = p.State
+		}
+		if k := s.prospective().stand(); k.Epoch != own || k.votesLost() {
+			t.Errorf("%s: stands in epoch %d", what, k.Epoch)
+		}
+	}
+	lost := three()
+	lost.lostUpTo, lost.seeking = lost.Epoch, true
+	f("nothing forgotten", three(), 4, 5)
+	f("forgotten", lost, 5, 6)
+	f("forgotten, and it stands itself", lost, 0, 5)
+	f("forgotten, with a leader since", heard(lost.follow(3, 3, 1)), 5, 6)
+}
+
 // 2.2: a request of a higher epoch comes first to a node without leader and vote,
 // also when it is a pre-vote; one of a lower epoch is fenced.
 func TestEpochsOfRequests(t *testing.T) {
-	s := three().follow(3, 3, 1).heard()
+	s := heard(three().follow(3, 3, 1))
 	if p := first(t, s, ask(true, 4, 10)); p.Epoch != 4 || p.Role != Unattached || p.Leader != kafka.NoNode || !p.Answer.Granted {
 		t.Errorf("after a pre-vote of epoch 4: %v, granted %t", p.Seen, p.Answer.Granted)
 	}
@@ -93,7 +122,7 @@ func TestEpochsOfRequests(t *testing.T) {
 
 // R10: a pre-vote of our own epoch leaves no trace.
 func TestPreVotesLeaveNoTrace(t *testing.T) {
-	for _, s := range []State{three(), three().follow(3, 3, 1).heard(), three().prospective(), candidateOf3()} {
+	for _, s := range []State{three(), heard(three().follow(3, 3, 1)), three().prospective(), candidateOf3()} {
 		s.Entered = nil
 		if p := first(t, s, ask(true, 3, 10)); !p.Seen.same(&s.Seen) {
 			t.Errorf("%v becomes %v", s.Seen, p.Seen)
@@ -161,6 +190,15 @@ func TestChangesOfTheVoters(t *testing.T) {
 	f("a directory twice", leader, twice, false)
 	open := first(t, leader, Event{Kind: RemoveRequest, Chosen: set(1, 2)}).State
 	f("one is not committed", open, set(1, 2, 4), false)
+	static := candidateOf3().lead()[0]
+	raise := Event{Kind: RaiseRequest, Chosen: set(1, 2, 3), Message: Message{Level: 1}}
+	if p := first(t, static, raise); p.LogEnd > static.LogEnd {
+		t.Error("voters get into the log before anything of the epoch is committed")
+	}
+	static.leaderHW, static.HighWatermark = 11, 11
+	if p := first(t, static, raise); p.LogEnd == static.LogEnd {
+		t.Error("voters do not get into the log")
+	}
 	gone := first(t, leader, Event{Kind: RemoveRequest, Chosen: set(2, 3)}).State
 	gone.leaderHW = gone.LogEnd
 	if p := first(t, gone, Event{Kind: Passed}); p.Role != Resigned {
@@ -185,6 +223,7 @@ func TestBegin(t *testing.T) {
 	f(3, 1, -1, Candidate, 3)  // no new epoch
 	f(3, 2, -1, Unattached, 3) // its vote stays
 	f(3, 2, 3, Follower, 3)
+	f(3, 1, 3, Follower, 3)    // it stood, and followed the winner
 	f(3, -1, 9, Unattached, 3) // nobody knows where 9 is
 }
 
@@ -224,7 +263,7 @@ func TestObserversStayBehind(t *testing.T) {
 	f := func(self kafka.NodeID, want kafka.Epoch) {
 		t.Helper()
 		s := three().follow(3, 3, 1)
-		s.self, s.questions = key(self), []question{{7, 3, FetchRequest}}
+		s.self, s.questions = key(self), []question{{call: 7, to: 3, kind: FetchRequest}}
 		p := first(t, s, Event{Kind: FetchAnswer, Call: 7, Message: Message{
 			Kind: FetchAnswer, Code: kerr.FencedLeaderEpoch, Epoch: 5, Leader: kafka.NoNode,
 		}})
@@ -261,7 +300,7 @@ func TestAnswersInVain(t *testing.T) {
 	f := func(what string, m Message, heard bool) {
 		t.Helper()
 		s := three().follow(3, 3, 1)
-		s.questions = []question{{7, 3, FetchRequest}}
+		s.questions = []question{{call: 7, to: 3, kind: FetchRequest}}
 		m.Kind, m.Epoch, m.Leader, m.HighWatermark = FetchAnswer, 3, 3, kafka.NoOffset
 		if p := first(t, s, Event{Kind: FetchAnswer, Call: 7, Message: m}); p.fetched != heard {
 			t.Errorf("%s: heard %t, want %t", what, p.fetched, heard)
@@ -273,4 +312,46 @@ func TestAnswersInVain(t *testing.T) {
 	f("damaged records", Message{Damaged: true}, false)
 	f("a cut where the log ends", Message{Diverging: &EpochEnd{2, 10}}, false)
 	f("a cut", Message{Diverging: &EpochEnd{2, 8}}, true)
+}
+
+// Who grants a pre-vote takes no more records that it asked for before, and neither
+// takes such an answer for a sign of life: its log must not get longer than the one it
+// has granted. Who refuses goes on, and an answer without records counts as ever.
+func TestRecordsAfterAGrant(t *testing.T) {
+	f := func(what string, granting kafka.Offset, records *Records, end kafka.Offset, heard bool) {
+		t.Helper()
+		s := three().follow(3, 3, 1)
+		s.questions = []question{{call: 7, to: 3, kind: FetchRequest}}
+		s = first(t, s, ask(true, 3, granting)).State
+		p := first(t, s, Event{Kind: FetchAnswer, Call: 7, Message: Message{
+			Kind: FetchAnswer, Epoch: 3, Leader: 3, HighWatermark: kafka.NoOffset, Records: records,
+		}})
+		if p.LogEnd != end || p.fetched != heard {
+			t.Errorf("%s: the log ends at %d, heard %t; want %d, %t", what, p.LogEnd, p.fetched, end, heard)
+		}
+	}
+	records := &Records{Base: 10, End: 12, Epochs: []EpochStart{{3, 10}}}
+	f("granted", 10, records, 10, false)
+	f("refused", 9, records, 12, true)
+	f("granted, without records", 10, nil, 10, true)
+}
+
+// What a leader that has said farewell was asked before it did so is answered in vain: it
+// is no sign that it leads (B5). What it is asked afterwards counts as ever.
+func TestAnswersAfterAFarewell(t *testing.T) {
+	f := func(what string, asked uint64, heard bool) {
+		t.Helper()
+		s := three().follow(3, 3, 1)
+		s.questions = []question{{call: 7, to: 3, kind: FetchRequest}}
+		s = first(t, s, Event{Kind: EndRequest, Message: Message{Kind: EndRequest, Epoch: 3, Leader: 3}}).State
+		s.questions = append(slices.Clone(s.questions), question{call: 8, to: 3, kind: FetchRequest})
+		p := first(t, s, Event{Kind: FetchAnswer, Call: asked, Message: Message{
+			Kind: FetchAnswer, Epoch: 3, Leader: 3, HighWatermark: kafka.NoOffset,
+		}})
+		if p.fetched != heard || p.farewell == heard {
+			t.Errorf("%s: heard %t, farewell %t; want %t", what, p.fetched, p.farewell, heard)
+		}
+	}
+	f("asked before", 7, false)
+	f("asked afterwards", 8, true)
 }

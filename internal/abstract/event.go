@@ -119,7 +119,7 @@ type Disk struct {
 	Epoch     kafka.Epoch
 	Voted     kafka.ReplicaKey
 	Leader    kafka.NodeID
-	Forgotten bool // there is a log but no election state
+	Forgotten bool // there is a log but no election state, or was none and what follows from that still counts
 	LogStart  kafka.Offset
 	LogEnd    kafka.Offset
 	Epochs    []EpochStart

@@ -7,7 +7,7 @@ import (
 )
 
 // lastEpochOf is the epoch of the last record below an end.
-func (s State) lastEpochOf(end kafka.Offset) kafka.Epoch {
+func (s *State) lastEpochOf(end kafka.Offset) kafka.Epoch {
 	last := kafka.NoEpoch
 	for _, e := range s.epochs {
 		if e.Start < end {
@@ -27,7 +27,7 @@ func (s State) lastEpochOf(end kafka.Offset) kafka.Epoch {
 }
 
 // ended is where an epoch ended in our log (6.6).
-func (s State) ended(epoch kafka.Epoch) EpochEnd {
+func (s *State) ended(epoch kafka.Epoch) EpochEnd {
 	found := EpochEnd{s.LastEpoch, s.LogEnd}
 	for i, e := range s.epochs {
 		if e.Epoch > epoch {
@@ -53,7 +53,7 @@ const (
 )
 
 // compare holds a replica's end against our log (6.6).
-func (s State) compare(offset kafka.Offset, epoch kafka.Epoch) (verdict, EpochEnd) {
+func (s *State) compare(offset kafka.Offset, epoch kafka.Epoch) (verdict, EpochEnd) {
 	if s.LogStart == 0 && offset == 0 {
 		return valid, EpochEnd{}
 	}
@@ -71,7 +71,7 @@ func (s State) compare(offset kafka.Offset, epoch kafka.Epoch) (verdict, EpochEn
 
 // latest is the newest snapshot that may be sent: the one of format time, 0-0,
 // never is.
-func (s State) latest() (SnapshotID, bool) {
+func (s *State) latest() (SnapshotID, bool) {
 	if n := len(s.snapshots); n > 0 && s.snapshots[n-1] != (SnapshotID{}) {
 		return s.snapshots[n-1], true
 	}
@@ -79,7 +79,7 @@ func (s State) latest() (SnapshotID, bool) {
 }
 
 // committed is what is certainly committed, as far as this node knows.
-func (s State) committed() kafka.Offset {
+func (s *State) committed() kafka.Offset {
 	if n := len(s.snapshots); n > 0 {
 		return max(s.HighWatermark, s.snapshots[n-1].End)
 	}
@@ -87,7 +87,7 @@ func (s State) committed() kafka.Offset {
 }
 
 // cutFor is where a follower cuts its log when a leader says that it diverges.
-func (s State) cutFor(d EpochEnd) kafka.Offset {
+func (s *State) cutFor(d EpochEnd) kafka.Offset {
 	if d.Epoch == 0 {
 		return min(d.End, s.LogEnd)
 	}
@@ -99,17 +99,17 @@ func (s State) cutFor(d EpochEnd) kafka.Offset {
 }
 
 // truncate cuts the log, and with it what its records said.
-func (s State) truncate(end kafka.Offset) State {
+func (s *State) truncate(end kafka.Offset) {
 	s.LogEnd, s.synced = end, min(s.synced, end)
 	s.epochs = keep(s.epochs, func(e EpochStart) bool { return e.Start < end })
 	s.sets = keep(s.sets, func(e SetAt) bool { return e.Offset < end })
 	s.levels = keep(s.levels, func(e LevelAt) bool { return e.Offset < end })
 	s.LastEpoch = s.lastEpochOf(end)
-	return s.inEffect()
+	s.inEffect()
 }
 
 // append puts records at the end of the log.
-func (s State) append(r Records) State {
+func (s *State) append(r Records) {
 	for _, e := range r.Epochs {
 		if n := len(s.epochs); n == 0 || s.epochs[n-1].Epoch < e.Epoch {
 			s.epochs = append(keep(s.epochs, func(o EpochStart) bool { return o.Start < e.Start }), e)
@@ -119,13 +119,13 @@ func (s State) append(r Records) State {
 	s.levels = append(slices.Clip(s.levels), r.Levels...)
 	s.LogEnd = r.End
 	s.LastEpoch = s.lastEpochOf(r.End)
-	return s.inEffect()
+	s.inEffect()
 }
 
 // startAt lets the log begin later. What is in effect where it begins stays known.
-func (s State) startAt(start kafka.Offset) State {
+func (s *State) startAt(start kafka.Offset) {
 	if start <= s.LogStart || start > s.LogEnd {
-		return s
+		return
 	}
 	s.LogStart = start
 	for i := len(s.epochs) - 1; i >= 0; i-- {
@@ -139,20 +139,19 @@ func (s State) startAt(start kafka.Offset) State {
 	s.levels = since(s.levels, func(e LevelAt) bool { return e.Offset < start })
 	s.snapshots = keep(s.snapshots, func(id SnapshotID) bool { return id.End >= start })
 	s.LastEpoch = s.lastEpochOf(s.LogEnd)
-	return s
 }
 
 // install puts a snapshot in the place of the log.
-func (s State) install(id SnapshotID, sets []SetAt, levels []LevelAt) State {
+func (s *State) install(id SnapshotID, sets []SetAt, levels []LevelAt) {
 	s.LogStart, s.LogEnd, s.synced = id.End, id.End, id.End
 	s.epochs, s.snapshots, s.sets, s.levels = nil, []SnapshotID{id}, sets, levels
 	s.LastEpoch = id.Epoch
 	s.HighWatermark = max(s.HighWatermark, id.End)
-	return s.inEffect()
+	s.inEffect()
 }
 
 // withoutSnapshot forgets a damaged one, unless the log ends with it.
-func (s State) withoutSnapshot(id SnapshotID) State {
+func (s *State) withoutSnapshot(id SnapshotID) {
 	left := slices.DeleteFunc(slices.Clone(s.snapshots), func(o SnapshotID) bool { return o == id })
 	was := s.LastEpoch
 	before := s.snapshots
@@ -160,13 +159,12 @@ func (s State) withoutSnapshot(id SnapshotID) State {
 	if s.lastEpochOf(s.LogEnd) != was {
 		s.snapshots = before
 	}
-	return s
 }
 
 // withSnapshot adds a snapshot in order.
-func (s State) withSnapshot(id SnapshotID) State {
+func (s *State) withSnapshot(id SnapshotID) {
 	if slices.Contains(s.snapshots, id) {
-		return s
+		return
 	}
 	s.snapshots = append(slices.Clip(s.snapshots), id)
 	slices.SortFunc(s.snapshots, func(a, b SnapshotID) int {
@@ -176,7 +174,6 @@ func (s State) withSnapshot(id SnapshotID) State {
 		return int(a.Epoch - b.Epoch)
 	})
 	s.LastEpoch = s.lastEpochOf(s.LogEnd)
-	return s
 }
 
 // keep is the part of a list that fits; the list stays as it is.

@@ -95,7 +95,7 @@ func (p *Post) answer(kind Kind, a *Message) error {
 	want := &p.Answer
 	switch kind {
 	case VoteRequest, BeginRequest, EndRequest:
-		if a.Granted != want.Granted && (a.Granted || !p.MayRefuse) || a.Code != want.Code {
+		if a.Granted != want.Granted && (a.Granted || !p.refuses()) || a.Code != want.Code {
 			return fmt.Errorf("a %s is answered with granted=%t, %v; it should be granted=%t, %v", kind, a.Granted, a.Code, want.Granted, want.Code)
 		}
 	case FetchRequest:

@@ -6,7 +6,7 @@ import (
 )
 
 // betweenVoters is what Vote, BeginQuorumEpoch and EndQuorumEpoch have in common.
-func (s State) betweenVoters(id kafka.NodeID, epoch kafka.Epoch) kerr.Code {
+func (s *State) betweenVoters(id kafka.NodeID, epoch kafka.Epoch) kerr.Code {
 	switch {
 	case epoch < s.Epoch:
 		return kerr.FencedLeaderEpoch
@@ -17,7 +17,7 @@ func (s State) betweenVoters(id kafka.NodeID, epoch kafka.Epoch) kerr.Code {
 }
 
 // meantForUs: a request that names its receiver names this node and its directory.
-func (s State) meantForUs(m *Message) kerr.Code {
+func (s *State) meantForUs(m *Message) kerr.Code {
 	if m.To.Node >= 0 && !m.To.Matches(s.self) {
 		return kerr.InvalidVoterKey
 	}
@@ -25,34 +25,42 @@ func (s State) meantForUs(m *Message) kerr.Code {
 }
 
 // vote answers a Vote (2.2).
-func (s State) vote(m *Message) Post {
-	refuse := func(code kerr.Code) Post { return Post{State: s, Answer: Message{Code: code}} }
+func (p *Post) vote(m *Message) {
+	s := &p.State
+	refuse := func(code kerr.Code) { p.Answer = Message{Code: code} }
 	legal := m.LastEpoch < m.Epoch || m.PreVote && m.LastEpoch == m.Epoch
 	if m.Offset < 0 || m.LastEpoch < 0 || !legal {
-		return refuse(kerr.InvalidRequest)
+		refuse(kerr.InvalidRequest)
+		return
 	}
 	if code := s.betweenVoters(m.From.Node, m.Epoch); code != kerr.None {
-		return refuse(code)
+		refuse(code)
+		return
 	}
 	if m.Epoch > s.Epoch { // also for a pre-vote
-		s = s.unattached(m.Epoch, kafka.NoNode)
+		*s = s.unattached(m.Epoch, kafka.NoNode)
 	}
 	if code := s.meantForUs(m); code != kerr.None {
-		return refuse(code)
+		refuse(code)
+		return
 	}
 	granted := s.grants(m)
 	if granted && !m.PreVote && !s.voted() {
 		s.Voted = m.From
-		s = s.enter(s.Role)
+		*s = s.enter(s.Role)
 		if s.Role == Prospective {
-			s = s.ask()
+			*s = s.ask()
 		}
 	}
-	return Post{State: s, Answer: Message{Granted: granted}, MayRefuse: m.PreVote && s.Role == Prospective}
+	if granted && m.PreVote {
+		s.outdate()
+	}
+	p.Answer = Message{Granted: granted}
+	p.Precedes, p.Insists = m.PreVote && s.precedes(m), m.PreVote && s.mayInsist(m)
 }
 
 // grants is the table of 3.3, after the epoch of the request has become ours.
-func (s State) grants(m *Message) bool {
+func (s *State) grants(m *Message) bool {
 	upToDate := m.LastEpoch > s.LastEpoch || m.LastEpoch == s.LastEpoch && m.Offset >= s.LogEnd
 	if m.PreVote {
 		switch s.Role {
@@ -74,7 +82,7 @@ func (s State) grants(m *Message) bool {
 
 // reach is how many addresses of a leader are known: those a message names, else
 // those of the voter set.
-func (s State) reach(named int, leader kafka.NodeID) int {
+func (s *State) reach(named int, leader kafka.NodeID) int {
 	if named > 0 || leader < 0 {
 		return named
 	}
@@ -83,57 +91,57 @@ func (s State) reach(named int, leader kafka.NodeID) int {
 }
 
 // beginEpoch answers BeginQuorumEpoch (2.3).
-func (s State) beginEpoch(m *Message) Post {
+func (p *Post) beginEpoch(m *Message) {
+	s := &p.State
 	code := s.betweenVoters(m.Leader, m.Epoch)
 	if code == kerr.None {
-		s = s.learn(m.Epoch, m.Leader, s.reach(m.Endpoints, m.Leader))
+		s.learn(m.Epoch, m.Leader, s.reach(m.Endpoints, m.Leader))
 		code = s.meantForUs(m)
 	}
-	return Post{State: s, Answer: Message{Code: code}}
+	p.Answer.Code = code
 }
 
 // endEpoch answers EndQuorumEpoch (2.4, B5).
-func (s State) endEpoch(m *Message) Post {
+func (p *Post) endEpoch(m *Message) {
+	s := &p.State
 	code := s.betweenVoters(m.Leader, m.Epoch)
 	if code == kerr.None {
-		s = s.learn(m.Epoch, m.Leader, s.reach(m.Endpoints, m.Leader))
-		s.farewell = s.farewell || s.Role == Follower && s.Leader == m.Leader
+		s.learn(m.Epoch, m.Leader, s.reach(m.Endpoints, m.Leader))
+		if s.Role == Follower && s.Leader == m.Leader {
+			s.farewell = true
+			s.parted()
+		}
 	}
-	return Post{State: s, Answer: Message{Code: code}}
+	p.Answer.Code = code
 }
 
 // learn acts on who leads which epoch (1.5). What contradicts us is ignored: a
 // message that names ourselves comes from a past that our disk has lost, if it is
 // of a later epoch, and one epoch has one leader.
-func (s State) learn(epoch kafka.Epoch, leader kafka.NodeID, at int) State {
+func (s *State) learn(epoch kafka.Epoch, leader kafka.NodeID, at int) {
 	known := s.known()
 	switch {
 	case epoch < s.Epoch:
-		return s
 	case leader == s.self.Node && leader >= 0:
 		if epoch > s.Epoch {
-			s = s.unattached(epoch, kafka.NoNode)
+			*s = s.unattached(epoch, kafka.NoNode)
 			s.lostUpTo = max(s.lostUpTo, epoch)
 		}
-		return s
 	case epoch > s.Epoch && leader < 0:
-		return s.unattached(epoch, kafka.NoNode)
+		*s = s.unattached(epoch, kafka.NoNode)
 	case leader < 0, epoch == s.Epoch && known >= 0 && known != leader:
-		return s
 	case epoch == s.Epoch && known == leader && at <= s.at:
-		return s
 	case at > 0:
-		return s.follow(epoch, leader, at)
+		*s = s.follow(epoch, leader, at)
 	case epoch > s.Epoch || known != leader:
-		return s.unattached(epoch, leader)
+		*s = s.unattached(epoch, leader)
 	}
-	return s
 }
 
 // leaderOnly is what requests for a leader's log have in common (2.1). A higher
 // epoch does not move us. One that is about to leave serves on, or nobody could
 // take its place.
-func (s State) leaderOnly(epoch kafka.Epoch) kerr.Code {
+func (s *State) leaderOnly(epoch kafka.Epoch) kerr.Code {
 	switch {
 	case epoch < s.Epoch:
 		return kerr.FencedLeaderEpoch
@@ -146,7 +154,8 @@ func (s State) leaderOnly(epoch kafka.Epoch) kerr.Code {
 }
 
 // serve answers a Fetch (2.5).
-func (s State) serve(m *Message) Post {
+func (p *Post) serve(m *Message) {
+	s, a := &p.State, &p.Answer
 	code := s.leaderOnly(m.Epoch)
 	switch {
 	case m.Wait < 0 || m.Offset < 0 || m.LastEpoch < 0 || m.LastEpoch > m.Epoch:
@@ -155,11 +164,11 @@ func (s State) serve(m *Message) Post {
 		code = kerr.UnknownServerError
 	}
 	if code != kerr.None {
-		return Post{State: s, Answer: Message{Code: code, HighWatermark: kafka.NoOffset}}
+		a.Code, a.HighWatermark = code, kafka.NoOffset
+		return
 	}
 	latest, have := s.latest()
 	verdict, end := s.compare(m.Offset, m.LastEpoch)
-	a := Message{HighWatermark: s.leaderHW}
 	switch {
 	case have && (m.Offset == 0 || verdict == needsSnapshot):
 		id := latest // only what is told escapes
@@ -171,9 +180,9 @@ func (s State) serve(m *Message) Post {
 		a.Diverging = &until
 	default:
 		if m.From.Node >= 0 {
-			s = s.reached(m.From, m.Offset).advance()
+			s.reached(m.From, m.Offset)
+			s.advance()
 		}
-		a.HighWatermark = s.leaderHW
 	}
-	return Post{State: s, Answer: a}
+	a.HighWatermark = s.leaderHW
 }

@@ -51,6 +51,10 @@ func (r round) answered(node kafka.NodeID) bool {
 
 func (r round) won() bool { return r.grants() >= majority(len(r.voters)) }
 
+func (r round) refusedBy(node kafka.NodeID) bool {
+	return slices.Contains(r.ballots, ballot{node, false})
+}
+
 // lost: a majority cannot be reached any more.
 func (r round) lost() bool {
 	return r.grants()+len(r.voters)-len(r.ballots) < majority(len(r.voters))

@@ -73,7 +73,8 @@ type Seen struct {
 
 // State is all that the model knows of a node: what shows, and what follows from
 // the events so far. States are values: a step makes new ones and shares what
-// has not changed.
+// has not changed. There are many steps, and a state is large, so what the common
+// ones do to the new state they do in its place: only slices are never changed.
 type State struct {
 	Seen
 	self      kafka.ReplicaKey
@@ -104,8 +105,9 @@ type State struct {
 
 	silent     led         // who was given up because it did not answer
 	mourned    kafka.Epoch // the last one whose leader was proven dead
+	insisted   kafka.Epoch // the last one in which we insisted on a round
 	lostUpTo   kafka.Epoch // votes given up to here may be forgotten: none is given again
-	seeking    bool        // no epoch of a peer has been met since votes were forgotten
+	seeking    bool        // no later epoch has been met since votes were forgotten
 	installing uint64      // the write that puts a snapshot in the place of the log
 	closing    bool
 	dead       bool // its disk failed
@@ -130,6 +132,10 @@ type question struct {
 	call uint64
 	to   kafka.NodeID
 	kind Kind
+	// outdated: a pre-vote was granted since this fetch was sent.
+	outdated bool
+	// bygone: who is asked has led, and has said farewell since.
+	bygone bool
 }
 
 // progress is what a leader knows of one that fetches.
@@ -147,11 +153,15 @@ func (s State) enter(r Role) State {
 	return s
 }
 
-func (s State) voted() bool { return s.Voted.Node >= 0 }
+// votesLost: there may be a vote of ours that we do not know, and that counts: in an
+// epoch that has a leader nobody else gets one.
+func (s *State) votesLost() bool { return s.seeking || s.Epoch <= s.lostUpTo && s.Leader < 0 }
+
+func (s *State) voted() bool { return s.Voted.Node >= 0 }
 
 // known is who leads the epoch as far as this role tells peers: a leader that has
 // resigned names itself.
-func (s State) known() kafka.NodeID {
+func (s *State) known() kafka.NodeID {
 	if s.Role == Candidate {
 		return kafka.NoNode
 	}
@@ -159,13 +169,13 @@ func (s State) known() kafka.NodeID {
 }
 
 // member tells whether we are a voter by the set in effect.
-func (s State) member() bool { return contains(s.Voters, s.self) }
+func (s *State) member() bool { return contains(s.Voters, s.self) }
 
-func (s State) alone() bool { return len(s.Voters) == 1 && s.member() }
+func (s *State) alone() bool { return len(s.Voters) == 1 && s.member() }
 
 // electable: a voter may stand for election, and so may one that the last set
 // dropped, as long as it does not know that set as committed.
-func (s State) electable() bool {
+func (s *State) electable() bool {
 	n := len(s.sets)
 	if s.member() || n == 0 || s.sets[n-1].Offset < s.HighWatermark {
 		return s.member()
@@ -173,10 +183,10 @@ func (s State) electable() bool {
 	return n > 1 && contains(s.sets[n-2].Set, s.self)
 }
 
-func (s State) mayStand() bool { return s.electable() && !s.closing && s.installing == 0 }
+func (s *State) mayStand() bool { return s.electable() && !s.closing && s.installing == 0 }
 
 // inEffect sets voters and level to what the log says now.
-func (s State) inEffect() State {
+func (s *State) inEffect() {
 	s.Voters, s.Level = s.static, 0
 	if n := len(s.sets); n > 0 {
 		s.Voters = s.sets[n-1].Set
@@ -184,7 +194,6 @@ func (s State) inEffect() State {
 	if n := len(s.levels); n > 0 {
 		s.Level = s.levels[n-1].Level
 	}
-	return s
 }
 
 func contains(set []Voter, key kafka.ReplicaKey) bool {

@@ -15,6 +15,7 @@ type Tracker struct {
 
 	state   State
 	durable ballotPaper // the election state before the last step: a crash may leave that one
+	lost    bool        // votes were lost before the last step
 	posts   []Post      // used again
 }
 
@@ -25,7 +26,7 @@ type ballotPaper struct {
 	leader kafka.NodeID
 }
 
-func paperOf(s Seen) ballotPaper { return ballotPaper{s.Epoch, s.Voted, s.Leader} }
+func paperOf(s *Seen) ballotPaper { return ballotPaper{s.Epoch, s.Voted, s.Leader} }
 
 // is tells whether a file holds an election state. The form of it that belongs to
 // static voters has no place for the directory of a vote (1.6).
@@ -44,7 +45,7 @@ func (t *Tracker) Step(st *Step) error {
 			return err
 		}
 	}
-	t.posts = allowed(t.posts[:0], t.state, &st.Event, &st.Seen)
+	t.posts = allowed(t.posts[:0], &t.state, &st.Event, &st.Seen)
 	for i := range t.posts {
 		p := &t.posts[i]
 		if !p.Seen.same(&st.Seen) {
@@ -53,11 +54,12 @@ func (t *Tracker) Step(st *Step) error {
 		if err := p.promises(st); err != nil {
 			return fmt.Errorf("%w\nevent %s\nthe node then: %v", err, describe(&st.Event), st.Seen)
 		}
-		t.durable = paperOf(t.state.Seen)
+		t.durable, t.lost = paperOf(&t.state.Seen), t.state.votesLost()
 		if d := st.Event.Disk; d != nil {
-			t.durable = ballotPaper{d.Epoch, d.Voted, d.Leader}
+			t.durable, t.lost = ballotPaper{d.Epoch, d.Voted, d.Leader}, d.Forgotten
 		}
-		t.state = p.State.took(st)
+		p.took(st)
+		t.state = p.State
 		t.Steps++
 		return nil
 	}
@@ -81,8 +83,14 @@ func (t *Tracker) kept(d *Disk) error {
 		return nil // its first life, or another disk
 	}
 	found := ballotPaper{d.Epoch, d.Voted, d.Leader}
-	if !found.is(paperOf(t.state.Seen)) && !found.is(t.durable) {
-		return fmt.Errorf("the node starts with the election state %v, and had %v", found, paperOf(t.state.Seen))
+	lost := t.lost
+	if found.is(paperOf(&t.state.Seen)) {
+		lost = t.state.votesLost()
+	} else if !found.is(t.durable) {
+		return fmt.Errorf("the node starts with the election state %v, and had %v", found, paperOf(&t.state.Seen))
+	}
+	if lost && !d.Forgotten {
+		return fmt.Errorf("the node starts as if it knew all its votes, with the election state %v", found)
 	}
 	// A snapshot that was downloaded may have taken the place of the log although
 	// nobody was told so any more.
@@ -121,7 +129,7 @@ func describe(ev *Event) string {
 }
 
 // took takes over what a step has asked of the disk and of peers.
-func (s State) took(st *Step) State {
+func (s *State) took(st *Step) {
 	s.asked = max(s.asked, st.Asked)
 	s.cut = max(s.cut, st.Cut)
 	if st.Install != 0 {
@@ -132,7 +140,7 @@ func (s State) took(st *Step) State {
 		if m.To == kafka.NoNode || !asks(s.Role, m.Message.Kind) {
 			continue
 		}
-		q := question{m.Call, m.To, m.Message.Kind}
+		q := question{call: m.Call, to: m.To, kind: m.Message.Kind}
 		all := make([]question, 0, len(s.questions)+1)
 		for _, o := range s.questions {
 			if o.to != q.to {
@@ -141,7 +149,6 @@ func (s State) took(st *Step) State {
 		}
 		s.questions = append(all, q)
 	}
-	return s
 }
 
 // asks tells which role asks what.

@@ -6,7 +6,7 @@ import (
 
 // forced are the states of which one must follow at once; none when the role
 // stays as it is.
-func (s State) forced() []State {
+func (s *State) forced() []State {
 	switch {
 	case s.Role == Prospective && s.round.lost():
 		return []State{s.fallBack()}
@@ -21,17 +21,17 @@ func (s State) forced() []State {
 // leaving: a leader that was asked to stop takes nothing more, and resigns when a
 // majority has all that it took, or after a while (4.5). An only voter has nobody
 // to leave it to.
-func (s State) leaving() bool { return s.closing && !s.alone() }
+func (s *State) leaving() bool { return s.closing && !s.alone() }
 
 // removed: the set in effect is committed and does not name us (8.3).
-func (s State) removed() bool {
+func (s *State) removed() bool {
 	n := len(s.sets)
 	return n > 0 && s.sets[n-1].Offset < s.leaderHW && !s.member()
 }
 
 // expired is what may follow when a timer of the role ends (1.3; for Resigned B1).
 // A round that is won may wait a little before it becomes an epoch (B4).
-func (s State) expired() []State {
+func (s *State) expired() []State {
 	switch s.Role {
 	case Unattached:
 		if s.mayStand() {
@@ -42,8 +42,9 @@ func (s State) expired() []State {
 			return []State{s.prospective()}
 		}
 		if !s.electable() {
-			s.silent = led{s.Epoch, s.Leader}
-			return []State{s.unattached(s.Epoch, s.Leader)}
+			gaveUp := s.unattached(s.Epoch, s.Leader)
+			gaveUp.silent = led{s.Epoch, s.Leader}
+			return []State{gaveUp}
 		}
 	case Prospective:
 		return s.roundEnds()
@@ -68,7 +69,7 @@ func (s State) expired() []State {
 }
 
 // roundEnds are the ends of a round of pre-votes that is not lost.
-func (s State) roundEnds() (ends []State) {
+func (s *State) roundEnds() (ends []State) {
 	if s.round.won() {
 		ends = append(ends, s.stand())
 	}
@@ -87,8 +88,13 @@ func (s State) prospective() State {
 	return s.enter(Prospective).ask()
 }
 
-// stand votes for itself in the next epoch.
+// stand votes for itself in the next epoch. In that one it may have voted before, if
+// its votes are forgotten: then it is the one after.
 func (s State) stand() State {
+	if s.seeking {
+		s.Epoch++
+		s.lostUpTo, s.seeking = s.Epoch, false
+	}
 	s.Epoch, s.Voted, s.Leader = s.Epoch+1, s.self, kafka.NoNode
 	return s.enter(Candidate).ask()
 }
@@ -108,12 +114,13 @@ func (s State) lead() []State {
 	s.Leader, s.began, s.leaderHW, s.replicas = s.self.Node, s.LogEnd, kafka.NoOffset, nil
 	s = s.enter(Leader)
 	base := s.LogEnd
-	one := s.append(Records{Base: base, End: base + 1, Epochs: []EpochStart{{s.Epoch, base}}})
+	one, three := s, s
+	one.append(Records{Base: base, End: base + 1, Epochs: []EpochStart{{s.Epoch, base}}})
 	n := len(s.sets)
 	if s.Level < 1 || n == 0 {
 		return []State{one}
 	}
-	three := s.append(Records{
+	three.append(Records{
 		Base: base, End: base + 3, Epochs: []EpochStart{{s.Epoch, base}},
 		Levels: []LevelAt{{base + 1, s.Level}}, Sets: []SetAt{{base + 2, s.withItself()}},
 	})
@@ -127,7 +134,7 @@ func (s State) lead() []State {
 }
 
 // withItself is the set in effect with our entry as we are.
-func (s State) withItself() []Voter {
+func (s *State) withItself() []Voter {
 	var set []Voter
 	for _, v := range s.Voters {
 		if v.Key.Node == s.self.Node {
@@ -177,10 +184,10 @@ func begin(d Disk) State {
 		},
 		self: d.Self, endpoints: d.Endpoints, ctl: d.Controller, static: d.Static, synced: d.LogEnd,
 		epochs: d.Epochs, snapshots: d.Snapshots, sets: d.Sets, levels: d.Levels,
-		leaderHW: kafka.NoOffset, silent: nobody, mourned: kafka.NoEpoch, lostUpTo: kafka.NoEpoch,
+		leaderHW: kafka.NoOffset, silent: nobody, mourned: kafka.NoEpoch, insisted: kafka.NoEpoch, lostUpTo: kafka.NoEpoch,
 	}
 	s.LastEpoch = s.lastEpochOf(s.LogEnd)
-	s = s.inEffect()
+	s.inEffect()
 	if d.Forgotten {
 		s.lostUpTo, s.seeking = max(d.Epoch, s.LastEpoch), true
 	}
