@@ -111,10 +111,12 @@ func (c *Client) Addr() string { return c.addr }
 
 // exchange is a request and who waits for its response.
 type exchange struct {
-	req    kmsg.Request
-	least  int16 // no version below this one will do
-	done   func(kmsg.Response, error)
-	cancel context.CancelFunc // nil where the request came with a deadline
+	req   kmsg.Request
+	least int16 // no version below this one will do
+	done  func(kmsg.Response, error)
+	// deadline is watched by the link; zero where the context has one, which is
+	// watched then.
+	deadline time.Time
 
 	mu       sync.Mutex
 	finished bool
@@ -144,9 +146,6 @@ func (e *exchange) finish(resp kmsg.Response, err error) {
 	e.mu.Unlock()
 	if stop != nil {
 		stop()
-	}
-	if e.cancel != nil {
-		e.cancel()
 	}
 	e.done(resp, err)
 }
@@ -180,9 +179,20 @@ func (c *Client) Send(ctx context.Context, req kmsg.Request, done func(kmsg.Resp
 func (c *Client) SendSince(ctx context.Context, least int16, req kmsg.Request, done func(kmsg.Response, error)) {
 	e := &exchange{req: req, least: least, done: done}
 	if _, ok := ctx.Deadline(); !ok {
-		ctx, e.cancel = context.WithTimeout(ctx, c.cfg.RequestTimeout)
+		e.deadline = time.Now().Add(c.cfg.RequestTimeout)
 	}
-	if l := c.enqueue(e); l != nil {
+	c.send(ctx, e)
+}
+
+// SendBy is Send of a request that has until a deadline, whatever ctx says. That is
+// cheaper than a context with one: a link watches the deadlines of all its requests
+// with a single timer.
+func (c *Client) SendBy(ctx context.Context, deadline time.Time, req kmsg.Request, done func(kmsg.Response, error)) {
+	c.send(ctx, &exchange{req: req, done: done, deadline: deadline})
+}
+
+func (c *Client) send(ctx context.Context, e *exchange) {
+	if l := c.enqueue(e); l != nil && ctx.Done() != nil {
 		e.watched(context.AfterFunc(ctx, func() { l.expire(e, ctx.Err()) }))
 	}
 }
@@ -243,6 +253,19 @@ func (c *Client) Versions(key int16) (minVersion, maxVersion int16, ok bool) {
 		return 0, 0, false
 	}
 	return l.advertised(key)
+}
+
+// Offers is Versions that tells a key which the other side does not have, where ok is
+// false and known is not, from a connection that is not there.
+func (c *Client) Offers(key int16) (minVersion, maxVersion int16, ok, known bool) {
+	c.mu.Lock()
+	l := c.link
+	c.mu.Unlock()
+	if l == nil || !l.connected() {
+		return 0, 0, false, false
+	}
+	minVersion, maxVersion, ok = l.advertised(key)
+	return minVersion, maxVersion, ok, ok || l.usable()
 }
 
 // Disconnect breaks the current connection; requests on it fail with cause.

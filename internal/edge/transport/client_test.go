@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,6 +180,108 @@ func TestClientGivesUpAConnectionThatIsOverdue(t *testing.T) {
 			if err := <-failures; !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("on an overdue connection: %v", err)
 			}
+		}
+		c.Close()
+		closeNow(s)
+	})
+}
+
+// "A link watches the deadlines of all its requests with a single timer": each has its
+// own, in whatever order they are sent, and one that was answered has none any more.
+func TestALinkWatchesTheDeadlinesOfItsRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		released := make(chan func(), 10)
+		s, dialer := pipes(services{18: {Handler: versionsOf, Barrier: true}, 3: {Handler: func(r *Request, reply func(Reply)) {
+			released <- func() { echo(r, reply) }
+		}}})
+		c := NewClient("pipe", ClientConfig{RequestTimeout: time.Hour, Dial: dialer})
+		began := time.Now()
+		type outcome struct {
+			name  string
+			after time.Duration
+			late  bool
+		}
+		outcomes := make(chan outcome, 3)
+		send := func(name string, after time.Duration) {
+			c.SendBy(context.Background(), began.Add(after), about("t"), func(_ kmsg.Response, err error) {
+				outcomes <- outcome{name, time.Since(began), errors.Is(err, context.DeadlineExceeded)}
+			})
+			synctest.Wait()
+		}
+		f := func(want outcome) {
+			t.Helper()
+			if got := <-outcomes; got != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+		send("answered", time.Second)
+		(<-released)()
+		f(outcome{"answered", 0, false})
+		send("late", time.Minute)
+		send("sooner", 3*time.Second)
+		f(outcome{"sooner", 3 * time.Second, true})
+		f(outcome{"late", 3 * time.Second, true}) // the connection is given up
+		<-released
+		<-released
+		send("on another", time.Minute)
+		(<-released)()
+		f(outcome{"on another", 3 * time.Second, false})
+		c.Close()
+		closeNow(s)
+	})
+}
+
+// counted counts the writes to a connection.
+type counted struct {
+	net.Conn
+	writes *atomic.Int32
+}
+
+func (c counted) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+// "They share a system call, if all who can run have their turn before": that is so
+// while another request is under way. Once in many rounds is enough, as the runtime may
+// interrupt whoever it likes.
+func TestRequestsOfManyShareAWrite(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	synctest.Test(t, func(t *testing.T) {
+		const many, rounds = 15, 20
+		held := make(chan func(), many+1)
+		s, dialer := pipes(services{18: {Handler: versionsOf, Barrier: true}, 3: {Handler: func(r *Request, reply func(Reply)) {
+			held <- func() { echo(r, reply) }
+		}}})
+		var writes atomic.Int32
+		c := NewClient("pipe", ClientConfig{Dial: func(ctx context.Context, addr string) (net.Conn, error) {
+			conn, err := dialer(ctx, addr)
+			return counted{conn, &writes}, err
+		}})
+		send := func() {
+			c.Send(t.Context(), about("t"), func(_ kmsg.Response, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		least := int32(many)
+		for range rounds {
+			send()
+			synctest.Wait()
+			before := writes.Load()
+			for range many {
+				go send()
+			}
+			synctest.Wait()
+			least = min(least, writes.Load()-before)
+			for range many + 1 {
+				(<-held)()
+			}
+			synctest.Wait()
+		}
+		if least != 1 {
+			t.Errorf("%d requests took %d writes or more in each of %d rounds", many, least, rounds)
 		}
 		c.Close()
 		closeNow(s)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type link struct {
 	versions map[int16]versionRange
 	lastID   int32
 	cause    error // why the link ended
+	overdue  overdue
 }
 
 type versionRange struct{ min, max int16 }
@@ -65,6 +67,7 @@ func (l *link) push(e *exchange) error {
 		return ErrBusy
 	}
 	l.queue = append(l.queue, e)
+	l.overdue.watch(e.deadline, l.look)
 	l.wake.Signal()
 	return nil
 }
@@ -103,6 +106,7 @@ func (l *link) fail(cause error) {
 	l.cause = cause
 	lost, unwritten := l.flight, l.queue
 	l.flight, l.queue = nil, nil
+	l.overdue.stop()
 	if l.conn != nil {
 		_ = l.conn.Close()
 	}
@@ -200,10 +204,19 @@ func (l *link) write() error {
 
 // next waits for exchanges to write and moves them to those in flight; ones
 // that cannot be sent are finished on the way.
+//
+// A link with requests under way carries those of many, who seldom come alone: they
+// share a system call here, and at the other side, if all who can run have their turn
+// before. A request that is alone does not wait for that.
 func (l *link) next() (batch []*exchange, ok bool) {
 	l.mu.Lock()
 	for len(l.queue) == 0 && l.cause == nil {
 		l.wake.Wait()
+	}
+	if len(l.flight) > 0 && l.cause == nil {
+		l.mu.Unlock()
+		runtime.Gosched()
+		l.mu.Lock()
 	}
 	if l.cause != nil {
 		l.mu.Unlock()

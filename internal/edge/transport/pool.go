@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -76,6 +77,11 @@ func (p *Pool) Send(ctx context.Context, addr string, req kmsg.Request, done fun
 // SendSince is Client.SendSince to an address.
 func (p *Pool) SendSince(ctx context.Context, addr string, least int16, req kmsg.Request, done func(kmsg.Response, error)) {
 	p.Get(addr).SendSince(ctx, least, req, done)
+}
+
+// SendBy is Client.SendBy to an address.
+func (p *Pool) SendBy(ctx context.Context, addr string, deadline time.Time, req kmsg.Request, done func(kmsg.Response, error)) {
+	p.Get(addr).SendBy(ctx, deadline, req, done)
 }
 
 // Do is Client.Do to an address.

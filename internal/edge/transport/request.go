@@ -14,9 +14,12 @@ type Request struct {
 	Key, Version  int16
 	CorrelationID int32
 	ClientID      string
-	Body          kmsg.Request // nil where the Service says NoBody
-	Conn          *ConnInfo
-	Ctx           context.Context // done when the connection is
+	// Forwarded: a broker passed the request on. The rest describes the client that
+	// it has it from.
+	Forwarded bool
+	Body      kmsg.Request // nil where the Service says NoBody
+	Conn      *ConnInfo
+	Ctx       context.Context // done when the connection is
 
 	call *call
 }
@@ -68,11 +71,25 @@ type ConnInfo struct {
 	ClientPort int
 	Principal  string // "User:ANONYMOUS" where nobody logged in
 	TLS        bool
+	// TokenAuthenticated: who logged in did so with a delegation token, which does
+	// not entitle to ask for others (KIP-48).
+	TokenAuthenticated bool
 	// InProcess: there is no connection, this node asks itself.
 	InProcess bool
 
 	software atomic.Pointer[Software]
 }
+
+// Caller is who sent a request: the connection it came on, and the client id in
+// its header, which may differ from one request to the next.
+type Caller struct {
+	*ConnInfo
+	ClientID  string
+	Forwarded bool // by a broker
+}
+
+// Caller is who sent the request.
+func (r *Request) Caller() Caller { return Caller{r.Conn, r.ClientID, r.Forwarded} }
 
 // Software is what a client called itself in ApiVersions.
 type Software struct{ Name, Version string }

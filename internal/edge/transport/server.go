@@ -47,6 +47,7 @@ type Server struct {
 	decode  *budget
 	refused refusals
 	gate    *gate
+	flow    *flow
 	reads   chan struct{}
 
 	ctx      context.Context // of every connection
@@ -76,6 +77,7 @@ func NewServer(cfg Config) *Server {
 		bounds:  cfg.Bounds, gate: newGate(cfg.Bounds.Connections), reads: make(chan struct{}, diskReads),
 		conns: map[*conn]struct{}{}, perIP: map[string]int{},
 	}
+	s.flow = newFlow(cfg.Bounds.Rate, s.gate.closed)
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -86,6 +88,9 @@ type Listener struct {
 	cfg  ListenerConfig
 	ln   net.Listener
 	gate *gate
+	flow *flow
+	// rated: the server's own rate counts here, too.
+	rated atomic.Bool
 }
 
 // Listen binds an address. Connections queue up in the kernel until Start.
@@ -100,7 +105,9 @@ func (s *Server) Listen(cfg ListenerConfig) (*Listener, error) {
 // Serve takes a listener that is bound already, for example one of a test.
 func (s *Server) Serve(ln net.Listener, cfg ListenerConfig) *Listener {
 	s.mu.Lock()
-	l := &Listener{srv: s, cfg: cfg, ln: ln, gate: newGate(s.bounds.Listeners[cfg.Name])}
+	l := &Listener{srv: s, cfg: cfg, ln: ln, gate: newGate(0)}
+	l.flow = newFlow(0, l.gate.closed)
+	l.obey(s.bounds)
 	s.listeners = append(s.listeners, l)
 	s.mu.Unlock()
 	return l
@@ -125,7 +132,7 @@ func (l *Listener) accept() {
 			s.gate.leave()
 			return
 		}
-		nc, err := l.ln.Accept()
+		nc, err := l.next()
 		if err == nil {
 			l.open(nc)
 			continue
@@ -136,6 +143,19 @@ func (l *Listener) accept() {
 			return
 		}
 	}
+}
+
+// next accepts a connection, and holds it until as many may have come.
+func (l *Listener) next() (net.Conn, error) {
+	nc, err := l.ln.Accept()
+	if err != nil {
+		return nil, err
+	}
+	if !l.flow.pass(l.srv.ctx) || l.rated.Load() && !l.srv.flow.pass(l.srv.ctx) {
+		_ = nc.Close()
+		return nil, net.ErrClosed
+	}
+	return nc, nil
 }
 
 // survive waits a moment after a failed accept: most often the process has no
@@ -204,11 +224,11 @@ func peer(nc net.Conn) (host string, port int) {
 func (s *Server) admit(c *conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	host, limit := c.info.ClientHost, s.bounds.PerIP
+	host := c.info.ClientHost
 	if s.stopping.Load() {
 		return false
 	}
-	if limit > 0 && s.perIP[host] >= limit {
+	if limit, bounded := s.bounds.ofAddress(host); bounded && s.perIP[host] >= limit {
 		if s.cfg.Observer != nil {
 			s.cfg.Observer.Refused("too many connections of one address")
 		}
