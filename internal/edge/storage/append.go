@@ -38,6 +38,12 @@ var ErrGap = errors.New("batches do not continue the log")
 // Nothing is synced here: the caller of Sync sees to flush.messages, and Tick to
 // flush.ms. b is not kept.
 func (l *Log) AppendLeader(b []byte, epoch kafka.Epoch) (Appended, error) {
+	return l.AppendFrom(b, epoch, Origin{})
+}
+
+// AppendFrom is AppendLeader of batches whose origin matters to the transactions
+// of the log.
+func (l *Log) AppendFrom(b []byte, epoch kafka.Epoch, from Origin) (Appended, error) {
 	l.writer.Lock()
 	defer l.writer.Unlock()
 	if err := l.usable(); err != nil {
@@ -50,7 +56,7 @@ func (l *Log) AppendLeader(b []byte, epoch kafka.Epoch) (Appended, error) {
 	result := Appended{Base: l.end, AppendTime: -1}
 	next, size := l.end, 0
 	for h, bytes := range batch.All(b) {
-		dup, err := appending{l}.checkProducer(h, bytes)
+		dup, err := appending{l}.checkProducer(h, bytes, from)
 		if err != nil {
 			return Appended{}, err
 		}
@@ -92,7 +98,7 @@ func stamp(b []byte, next kafka.Offset, epoch kafka.Epoch) {
 	}
 }
 
-func (l appending) checkProducer(h batch.Header, b []byte) (verdict, error) {
+func (l appending) checkProducer(h batch.Header, b []byte, from Origin) (verdict, error) {
 	if !h.HasProducer() {
 		return verdict{}, nil
 	}
@@ -101,9 +107,17 @@ func (l appending) checkProducer(h batch.Header, b []byte) (verdict, error) {
 		if !ok {
 			return verdict{}, nil
 		}
-		return verdict{}, l.producers.checkMarker(h, m.coordinator)
+		return verdict{}, l.producers.checkMarker(h, m.coordinator, from.TransactionVersion)
 	}
-	return l.producers.check(h)
+	if v := l.producers.duplicate(h); v.duplicate {
+		return v, nil
+	}
+	if from.Verified && h.Transactional() && !l.producers.isOpen(h.ProducerID, h.ProducerEpoch) {
+		if err := l.verifying.admit(h, from); err != nil {
+			return verdict{}, err
+		}
+	}
+	return verdict{}, l.producers.check(h, l.verifying.byID[h.ProducerID])
 }
 
 // AppendFollower appends batches as the leader of an epoch sent them. They must
@@ -226,6 +240,9 @@ func (l appending) publish(s *segment, b []byte, base, end kafka.Offset) (n news
 		}
 		if t, aborted := l.producers.took(h, bytes, now); aborted {
 			n.aborted = append(n.aborted, t)
+		}
+		if h.Transactional() {
+			l.verifying.end(h.ProducerID)
 		}
 	}
 	s.unsynced = true

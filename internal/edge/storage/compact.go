@@ -15,8 +15,11 @@ import (
 var ErrUncleanable = errors.New("log cannot be compacted")
 
 // errChanged ends a compaction whose segments were truncated or deleted
-// meanwhile.
-var errChanged = errors.New("the segments changed")
+// meanwhile, errStopped one that Pace has ended.
+var (
+	errChanged = errors.New("the segments changed")
+	errStopped = errors.New("the compaction was stopped")
+)
 
 // Dirt is how much of a log compaction has not seen.
 type Dirt struct {
@@ -112,6 +115,9 @@ func (l compaction) overdue(s *segment, already bool) (bool, error) {
 type Compactor struct {
 	// KeyBytes bounds the memory for keys (log.cleaner.dedupe.buffer.size).
 	KeyBytes int64
+	// Pace is called before so many bytes are read or written, and may wait. An
+	// error of it ends the compaction, and the log stays as it is. It may be nil.
+	Pace func(bytes int) error
 
 	decoder batch.Decoder
 	builder *batch.Builder
@@ -137,12 +143,23 @@ func (c *Compactor) Compact(l *Log, d Dirt) (kafka.Offset, error) {
 	switch {
 	case err == nil:
 		return r.end, nil
-	case errors.Is(err, errChanged):
+	case errors.Is(err, errChanged), errors.Is(err, errStopped):
 		return d.From, nil
 	case errors.Is(err, ErrUncleanable), errors.Is(err, ErrFailed):
 		return d.From, err
 	}
 	return d.From, l.refuse("compaction", err)
+}
+
+// pace waits until so many bytes may be read or written.
+func (c *Compactor) pace(bytes int) error {
+	if c.Pace == nil {
+		return nil
+	}
+	if err := c.Pace(bytes); err != nil {
+		return fmt.Errorf("%w: %w", errStopped, err)
+	}
+	return nil
 }
 
 // source is a segment as it was when a compaction began.
@@ -251,6 +268,9 @@ func countRecords(sources []source, from kafka.Offset) (n int64, err error) {
 
 func (r *rewrite) readKeys(s source, from kafka.Offset) error {
 	return s.scan(func(h batch.Header, b []byte) error {
+		if err := r.pace(len(b)); err != nil {
+			return err
+		}
 		if h.End() <= from || h.BaseOffset >= r.end || h.Control() || r.isAborted(h) {
 			return nil
 		}

@@ -3,6 +3,7 @@ package storage
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"reflect"
 	"slices"
@@ -348,6 +349,7 @@ func TestALogStartAboveTheEndBeginsAnewThere(t *testing.T) {
 	}
 }
 
+// An empty file is what Apache Kafka leaves behind, and nothing to warn of.
 func TestALostEpochFileIsLearntFromTheBatches(t *testing.T) {
 	for _, text := range []string{"", "0\n5\n", "what?"} {
 		r := newRig(t)
@@ -358,8 +360,12 @@ func TestALostEpochFileIsLearntFromTheBatches(t *testing.T) {
 		want := r.Epochs()
 		must(t, r.Close(true))
 		must(t, vfs.WriteFileAtomic(r.disk, testDir+"/"+EpochFile, []byte(text)))
-		r.opt.Clean = true
+		var warned strings.Builder
+		r.opt.Clean, r.opt.Logger = true, slog.New(slog.NewTextHandler(&warned, nil))
 		r.open()
+		if strings.Contains(warned.String(), "epoch file") != (text != "") {
+			t.Errorf("epoch file %q: logged %q", text, warned.String())
+		}
 		if got := r.Epochs(); !reflect.DeepEqual(got, want) {
 			t.Errorf("epoch file %q: history %v, want %v", text, got, want)
 		}

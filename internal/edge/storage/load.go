@@ -43,8 +43,8 @@ func newLog(opt Options) *Log {
 		identity: identity{partition: opt.TP, folder: dir, now: opt.Now, baseLogger: opt.Logger},
 		health:   health{tp: opt.TP, onError: opt.OnError},
 		fs:       disk, files: opt.Files, metrics: opt.Metrics, onWork: opt.OnWork,
-		beforeTruncate: opt.BeforeTruncate, expiry: opt.ProducerExpiry,
-		snapshots: snapshots{folder: dir, at: kafka.NoOffset},
+		beforeTruncate: opt.BeforeTruncate,
+		snapshots:      snapshots{folder: dir, at: kafka.NoOffset},
 	}
 	l.random.Seed(opt.Seed, uint64(opt.TP.Partition))
 	l.settings.Store(opt.Files.share(opt.Config))

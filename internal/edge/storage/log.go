@@ -58,9 +58,6 @@ type Options struct {
 	// would call what is written there later synced. It may be nil where no
 	// recovery point is kept.
 	BeforeTruncate func(recoveryPoint kafka.Offset) error
-	// ProducerExpiry is how long a producer without an open transaction is
-	// remembered (producer.id.expiration.ms); 0 is for ever.
-	ProducerExpiry time.Duration
 	Seed           uint64   // of the jitter of segment.ms
 	Metrics        *Metrics // shared by all logs of a node; nil: nobody counts
 }
@@ -81,7 +78,6 @@ type Log struct {
 	random  rand.PCG    // guarded by writer
 
 	beforeTruncate func(kafka.Offset) error
-	expiry         time.Duration
 
 	sealed  sync.Mutex
 	writer  sync.Mutex
@@ -93,6 +89,7 @@ type Log struct {
 	size      atomic.Int64 // bytes of all segments
 
 	// Guarded by writer.
+	verifying    verifications
 	firstDirtyMs int64    // when the oldest append since SyncDue's last sync was made, 0 without
 	doomed       []doomed // renamed to .deleted, waiting to be removed
 }

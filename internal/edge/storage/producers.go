@@ -79,32 +79,50 @@ type verdict struct {
 	time      int64
 }
 
-// check decides whether a client's batch may follow what its producer wrote so
-// far. It changes nothing.
-func (ps *producers) check(h batch.Header) (verdict, error) {
+// duplicate tells whether a client's batch is one of the last that its producer
+// has written.
+func (ps *producers) duplicate(h batch.Header) verdict {
 	p := ps.byID[h.ProducerID]
-	if p == nil {
-		return verdict{}, nil // the state may have expired: any sequence is taken
+	if p == nil || h.ProducerEpoch != p.epoch {
+		return verdict{}
 	}
-	if h.ProducerEpoch < p.epoch {
-		return verdict{}, kerr.Errorf(kerr.InvalidProducerEpoch,
-			"producer %d has epoch %d, the batch has %d", h.ProducerID, p.epoch, h.ProducerEpoch)
-	}
-	if h.ProducerEpoch == p.epoch {
-		for _, b := range p.batches[:p.count] {
-			if b.first == h.BaseSequence && b.last == h.LastSequence() {
-				return verdict{duplicate: true, base: b.base(), end: b.lastOffset + 1, time: b.time}, nil
-			}
+	for _, b := range p.batches[:p.count] {
+		if b.first == h.BaseSequence && b.last == h.LastSequence() {
+			return verdict{duplicate: true, base: b.base(), end: b.lastOffset + 1, time: b.time}
 		}
 	}
+	return verdict{}
+}
+
+// isOpen tells whether a producer has an open transaction in an epoch.
+func (ps *producers) isOpen(id kafka.ProducerID, epoch int16) bool {
+	p := ps.byID[id]
+	return p != nil && p.txnFirst != kafka.NoOffset && p.epoch == epoch
+}
+
+// check decides whether a client's batch may follow what its producer wrote so
+// far, and what it tried to: tried is nil for a producer that has no batch whose
+// transaction is to be verified. It changes nothing.
+func (ps *producers) check(h batch.Header, tried *verification) error {
+	p := ps.byID[h.ProducerID]
+	if p != nil && h.ProducerEpoch < p.epoch {
+		return kerr.Errorf(kerr.InvalidProducerEpoch,
+			"producer %d has epoch %d, the batch has %d", h.ProducerID, p.epoch, h.ProducerEpoch)
+	}
+	if err := tried.checkSequence(h, p); err != nil {
+		return err
+	}
+	if p == nil {
+		return nil // the state may have expired: any sequence is taken
+	}
 	if err := p.checkSequence(h); err != nil {
-		return verdict{}, err
+		return err
 	}
 	if p.txnFirst != kafka.NoOffset && !h.Transactional() {
-		return verdict{}, kerr.Errorf(kerr.InvalidTxnState,
+		return kerr.Errorf(kerr.InvalidTxnState,
 			"producer %d has an open transaction and wrote outside of it", h.ProducerID)
 	}
-	return verdict{}, nil
+	return nil
 }
 
 func (p *producer) checkSequence(h batch.Header) error {
@@ -126,13 +144,18 @@ func (p *producer) checkSequence(h batch.Header) error {
 	return nil
 }
 
-// checkMarker decides whether a transaction marker may be written.
-func (ps *producers) checkMarker(h batch.Header, coordinator int32) error {
+// bumping is the transaction.version from which on the end of a transaction raises
+// its producer's epoch (KIP-890).
+const bumping = 2
+
+// checkMarker decides whether a transaction marker may be written that was sent
+// under a transaction.version.
+func (ps *producers) checkMarker(h batch.Header, coordinator int32, version int16) error {
 	p := ps.byID[h.ProducerID]
 	switch {
 	case p == nil:
 		return nil
-	case h.ProducerEpoch < p.epoch:
+	case h.ProducerEpoch < p.epoch || version >= bumping && !p.mayBump(h.ProducerEpoch):
 		return kerr.Errorf(kerr.InvalidProducerEpoch,
 			"producer %d has epoch %d, the marker has %d", h.ProducerID, p.epoch, h.ProducerEpoch)
 	case coordinator < p.coordinator:
@@ -140,6 +163,15 @@ func (ps *producers) checkMarker(h batch.Header, coordinator int32) error {
 			"coordinator epoch %d is older than %d", coordinator, p.coordinator)
 	}
 	return nil
+}
+
+// mayBump tells whether a marker with an epoch may end a transaction, given that
+// each marker raises the epoch: one with the epoch that the producer has is of a
+// transaction before. It may come once more, as its coordinator may not have had
+// the answer, while no transaction has begun since. The last epoch cannot be
+// raised any more (KIP-1228).
+func (p *producer) mayBump(epoch int16) bool {
+	return epoch > p.epoch || p.txnFirst == kafka.NoOffset || epoch == math.MaxInt16
 }
 
 func (ps *producers) get(id kafka.ProducerID) *producer {
@@ -207,6 +239,15 @@ func (ps *producers) stableBelow(hw kafka.Offset) kafka.Offset {
 		stable = min(stable, t.first)
 	}
 	return stable
+}
+
+// sinceOpen is when the producer of the oldest open transaction was last heard of,
+// in ms; 0 without an open transaction.
+func (ps *producers) sinceOpen() int64 {
+	if len(ps.open) == 0 {
+		return 0
+	}
+	return ps.byID[ps.open[0].producer].lastTime
 }
 
 // expire forgets producers not heard of for a while. One with an open

@@ -116,16 +116,16 @@ func TestProducerStateOutlivesARestart(t *testing.T) {
 }
 
 func TestProducersExpireByTheLaterOfTheirTimeAndOurs(t *testing.T) {
-	r := newRig(t, func(o *Options) { o.ProducerExpiry = time.Hour })
+	r := newRig(t)
 	_, err := r.send(0, 0, 1, false) // its timestamp is of 1970
 	must(t, err)
 	r.clock.now = r.clock.now.Add(time.Hour - time.Millisecond)
-	r.ExpireProducers()
+	r.ExpireProducers(time.Hour)
 	if len(r.Producers()) != 1 {
 		t.Error("a producer was forgotten by the time of its records alone")
 	}
 	r.clock.now = r.clock.now.Add(time.Millisecond)
-	r.ExpireProducers()
+	r.ExpireProducers(time.Hour)
 	if len(r.Producers()) != 0 {
 		t.Error("a producer was kept for longer than asked")
 	}

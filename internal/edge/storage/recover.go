@@ -88,8 +88,11 @@ func (r *recovery) loadEpochs() error {
 		return err
 	}
 	r.epochs, err = decodeEpochs(b)
-	if err != nil || len(b) == 0 {
+	if err != nil {
 		r.logger().Warn("the epoch file is damaged and is built again", "error", err)
+	}
+	// Apache Kafka leaves an empty one in the folder of a log without epochs.
+	if err != nil || len(b) == 0 {
 		r.epochs, r.epochsGone, r.damaged = epochs{}, true, true
 	}
 	r.epochsSaved, r.saved = r.opt.Clean, slices.Clone(r.epochs.list)

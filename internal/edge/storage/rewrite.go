@@ -112,6 +112,9 @@ func (r *rewrite) sync() error {
 func (r *rewrite) batch(h batch.Header, b []byte) error {
 	before := len(r.out)
 	r.epoch = h.LeaderEpoch
+	if err := r.pace(len(b)); err != nil {
+		return err
+	}
 	if err := r.filter(h, b); err != nil {
 		return err
 	}
@@ -280,6 +283,9 @@ func (r *rewrite) rebuild(h batch.Header, b []byte, horizon int64, set bool, kee
 func (r *rewrite) flush() error {
 	if len(r.out) == 0 {
 		return nil
+	}
+	if err := r.pace(len(r.out)); err != nil {
+		return err
 	}
 	pos := r.dst.size
 	if err := write(r.dst.log, r.out, pos); err != nil {

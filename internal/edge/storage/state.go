@@ -111,7 +111,7 @@ func (s *state) EpochAt(o kafka.Offset) kafka.Epoch {
 
 // LastStable is the last stable offset under a high watermark: the first offset
 // of a transaction that is open, or not yet replicated to its end, or the high
-// watermark itself.
+// watermark itself. Records that were deleted do not hold it back.
 func (s *state) LastStable(highWatermark kafka.Offset) kafka.Offset {
 	s.mu.RLock()
 	idle := len(s.producers.open) == 0 && len(s.producers.undecided) == 0
@@ -121,7 +121,15 @@ func (s *state) LastStable(highWatermark kafka.Offset) kafka.Offset {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.producers.stableBelow(highWatermark)
+	return max(s.producers.stableBelow(highWatermark), min(s.start, highWatermark))
+}
+
+// OpenSince is when the producer of the oldest open transaction was last heard of,
+// in milliseconds since 1970; 0 without an open transaction.
+func (s *state) OpenSince() int64 {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.producers.sinceOpen()
 }
 
 // Producer is what the log knows of one producer, for DescribeProducers.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/config"
 )
@@ -60,17 +61,19 @@ func (l upkeep) tick() (settled bool, err error) {
 	return len(l.doomed) == 0 && !flush, l.refuse("tick", err)
 }
 
-// ExpireProducers forgets the producers that were not heard of for
-// producer.id.expiration.ms.
-func (l *Log) ExpireProducers() {
-	if l.expiry <= 0 || l.ProducerCount() == 0 {
+// ExpireProducers forgets the producers without an open transaction that were not
+// heard of for so long (producer.id.expiration.ms), and attempts to begin a
+// transaction that are as old. Nothing is forgotten after 0.
+func (l *Log) ExpireProducers(after time.Duration) {
+	if after <= 0 {
 		return
 	}
 	l.writer.Lock()
 	defer l.writer.Unlock()
+	l.verifying.expire(l.nowMs(), after.Milliseconds())
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.producers.expire(l.nowMs(), l.expiry.Milliseconds())
+	l.producers.expire(l.nowMs(), after.Milliseconds())
 }
 
 // SetConfig changes the topic's settings for what comes.
