@@ -2,6 +2,7 @@ package dirs
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,11 +30,11 @@ func TestTheDirtiestLogIsCompactedFirst(t *testing.T) {
 	must(t, b.Roll())
 	n.append(n.create("c", 0, ids[1]), "1") // not a compacted topic
 	for range 2 {
-		if !(cleaning{n.Dirs, n}).once() {
+		if !newCleaning(n.Dirs, n).once(t.Context()) {
 			t.Fatal("nothing was cleaned")
 		}
 	}
-	if (cleaning{n.Dirs, n}).once() {
+	if newCleaning(n.Dirs, n).once(t.Context()) {
 		t.Error("a clean log was cleaned again")
 	}
 	if x, y := n.cleanedTo(a), n.cleanedTo(b); x != 2 || y != 3 {
@@ -55,7 +56,7 @@ func TestAFailureOfTheCleanerTakesTheDirectoryOffline(t *testing.T) {
 	n.append(a, "1", "2")
 	must(t, a.Roll())
 	n.fault.Inject(noSpaceFor(".cleaned"))
-	if (cleaning{n.Dirs, n}).once() {
+	if newCleaning(n.Dirs, n).once(t.Context()) {
 		t.Error("a failed compaction counts as done")
 	}
 	if id := <-n.failed; id != ids[1] {
@@ -70,8 +71,8 @@ func TestRunWorksByTheClock(t *testing.T) {
 		must(t, n.claim())
 		d, err := Load(n.claimed, Options{Config: testConfig(), Every: Intervals{
 			HighWatermarks: 5 * time.Second, RecoveryPoints: time.Minute, LogStarts: time.Minute,
-			Retention: 5 * time.Minute, FirstRetention: 30 * time.Second, Tick: time.Second, Clean: 15 * time.Second,
-		}})
+			Retention: 5 * time.Minute, FirstRetention: 30 * time.Second, Tick: time.Second,
+		}, Compact: true, Live: Live{Cleaners: 1, CleanEvery: 15 * time.Second, KeyBytes: 1 << 20, CleanRate: math.MaxFloat64}})
 		must(t, err)
 		n.Dirs = d
 		l := n.create("a", 0, ids[1])

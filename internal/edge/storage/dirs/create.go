@@ -1,6 +1,7 @@
 package dirs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -14,7 +15,8 @@ import (
 )
 
 // Create makes the log of a new replica in the named directory, or, where id is
-// zero, in the one with the fewest logs, and tells which. A directory that
+// zero, in the one with the fewest logs, and tells which. A cordoned directory is
+// chosen only where no other one works. A directory that
 // fails meanwhile goes offline; with a free choice the next one is tried.
 func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error) {
 	return d.create(tp, topic, id, c, storage.Open)
@@ -100,19 +102,24 @@ func (d *Dirs) refuse(dir *directory, err error) error {
 	return fmt.Errorf("%w: %w", kerr.KafkaStorageError, err)
 }
 
-// emptiestFirst orders the directories that work by how many logs they hold.
+// emptiestFirst orders the directories that work by how many logs they hold, those
+// that are cordoned last.
 func (d *Dirs) emptiestFirst() []*directory {
 	type counted struct {
 		*directory
-		logs int
+		logs, last int
 	}
 	var list []counted
 	for _, dir := range d.list {
 		if dir.offline() == nil {
-			list = append(list, counted{dir, dir.count()})
+			c := counted{directory: dir, logs: dir.count()}
+			if dir.cordoned.Load() {
+				c.last = 1
+			}
+			list = append(list, c)
 		}
 	}
-	slices.SortStableFunc(list, func(a, b counted) int { return a.logs - b.logs })
+	slices.SortStableFunc(list, func(a, b counted) int { return cmp.Or(a.last-b.last, a.logs-b.logs) })
 	out := make([]*directory, len(list))
 	for i, c := range list {
 		out[i] = c.directory

@@ -35,20 +35,18 @@ var ErrDirOffline = kerr.Errorf(kerr.KafkaStorageError, "the log directory is of
 // Options are what loading the logs of a broker needs.
 type Options struct {
 	// Config holds for every log until its topic's settings are known.
-	Config  config.LogConfig
-	Threads int // logs of one directory that are opened at the same time
-	Files   *storage.Files
-	Now     func() time.Time
-	Logger  *slog.Logger
-	// ProducerExpiry is producer.id.expiration.ms.
-	ProducerExpiry time.Duration
+	Config config.LogConfig
+	Files  *storage.Files
+	Now    func() time.Time
+	Logger *slog.Logger
 	// OnFailed is told once of each directory that fails after loading. It is
 	// called from a goroutine of its own.
 	OnFailed func(id kafka.DirID, path string, err error)
 	Every    Intervals
-	// KeyBytes bounds the memory of a compaction
-	// (log.cleaner.dedupe.buffer.size); 0 is Kafka's default.
-	KeyBytes int64
+	// Compact is log.cleaner.enable.
+	Compact bool
+	// Live holds until SetLive.
+	Live Live
 }
 
 // LoadedLog is a log that was found when the directories were loaded.
@@ -69,6 +67,7 @@ type Dirs struct {
 	list    []*directory
 	loaded  atomic.Bool // from here on a failure is told
 	figures figures
+	live    live
 
 	work    sync.WaitGroup // goroutines of Run and of callbacks
 	closing sync.Once
@@ -80,6 +79,8 @@ type directory struct {
 	id    kafka.DirID
 	clean bool // the marker of a clean shutdown was there, or loading has finished
 	boot  storage.BootNote
+
+	cordoned atomic.Bool // it takes no new replicas
 
 	mu     sync.Mutex
 	err    error // why it is offline
@@ -93,7 +94,7 @@ type directory struct {
 	recovered, started uint64
 
 	checkpoints checkpoints
-	uncleanable map[*storage.Log]bool // used by the cleaner alone
+	uncleanable map[*storage.Log]bool // guarded by cleaning.choosing
 	unreadable  metrics.Level         // how many those are
 }
 
@@ -170,6 +171,9 @@ func (d *Dirs) Online(id kafka.DirID) bool {
 func (d *Dirs) AnyOffline() bool {
 	return slices.ContainsFunc(d.list, func(dir *directory) bool { return dir.offline() != nil })
 }
+
+// Several tells whether more than one directory is configured.
+func (d *Dirs) Several() bool { return len(d.list) > 1 }
 
 // OnlineIDs are the ids of the directories that work, ordered as registrations
 // have them.
@@ -261,6 +265,7 @@ type Info struct {
 	Err  error // why it is offline, or nil
 	// Total and Usable are the bytes of its volume; -1 when they are not known.
 	Total, Usable int64
+	Cordoned      bool // it takes no new replicas
 	Logs          []*storage.Log
 }
 
@@ -268,7 +273,7 @@ type Info struct {
 func (d *Dirs) Describe() []Info {
 	out := make([]Info, len(d.list))
 	for i, dir := range d.list {
-		out[i] = Info{Path: dir.path, ID: dir.id, Err: dir.offline(), Total: -1, Usable: -1}
+		out[i] = Info{Path: dir.path, ID: dir.id, Err: dir.offline(), Total: -1, Usable: -1, Cordoned: dir.cordoned.Load()}
 		if out[i].Err != nil {
 			continue
 		}

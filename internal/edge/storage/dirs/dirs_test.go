@@ -95,7 +95,7 @@ func (n *node) claim() error {
 
 func (n *node) load() error {
 	d, err := Load(n.claimed, Options{
-		Config: testConfig(), Threads: 2, Now: func() time.Time { return n.clock },
+		Config: testConfig(), Live: Live{Threads: 2, Cleaners: 1, KeyBytes: 1 << 20, CleanRate: math.MaxFloat64}, Now: func() time.Time { return n.clock },
 		OnFailed: func(id kafka.DirID, _ string, _ error) { n.failed <- id },
 	})
 	n.Dirs = d
@@ -599,7 +599,7 @@ func TestALogDeletedMeanwhileIsNoFailure(t *testing.T) {
 	n.upkeep().tick()
 	n.upkeep().retainAll()
 	n.upkeep().recoveryPoints()
-	(cleaning{n.Dirs, n}).once()
+	newCleaning(n.Dirs, n).once(t.Context())
 	if err := dir.offline(); err != nil {
 		t.Error(err)
 	}

@@ -31,11 +31,8 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 	if opt.Files == nil {
 		opt.Files = storage.NewFiles(math.MaxInt)
 	}
-	if opt.KeyBytes == 0 {
-		opt.KeyBytes = defaultKeyBytes
-	}
-	opt.Threads = max(opt.Threads, 1)
 	d := loading{&Dirs{opt: opt, fs: opt.Files.Relieve(c.fs), claimed: c}}
+	d.SetLive(opt.Live)
 	for _, from := range c.Directories {
 		if from.Logs {
 			d.list = append(d.list, d.directory(from))
@@ -173,7 +170,7 @@ func (d loading) scan(dir *directory) (logs []kafka.TopicPartition, fatal, err e
 
 // openAll opens the logs of a directory, several at a time.
 func (d loading) openAll(dir *directory, names []kafka.TopicPartition) error {
-	return inParallel(d.opt.Threads, names, func(tp kafka.TopicPartition) error { return d.openFound(dir, tp) })
+	return inParallel(max(d.opt.Live.Threads, 1), names, func(tp kafka.TopicPartition) error { return d.openFound(dir, tp) })
 }
 
 // inParallel does something with each of a list, so many at a time, also when
@@ -220,7 +217,7 @@ func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
 func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Options {
 	return storage.Options{
 		FS: d.claimed.fs, Dir: filepath.Join(dir.path, folderName(tp)), TP: tp, Config: d.opt.Config,
-		Files: d.opt.Files, Now: d.opt.Now, Logger: d.opt.Logger, ProducerExpiry: d.opt.ProducerExpiry,
+		Files: d.opt.Files, Now: d.opt.Now, Logger: d.opt.Logger,
 		OnError:        func(err error) { d.fail(dir, err) },
 		OnWork:         dir.stirred.add,
 		BeforeTruncate: func(to kafka.Offset) error { return dir.checkpoints.lower(tp, to) },

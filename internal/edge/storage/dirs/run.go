@@ -31,7 +31,6 @@ type Intervals struct {
 	Retention      time.Duration // log.retention.check.interval.ms
 	Producers      time.Duration // expiry of producers
 	Tick           time.Duration // pending index entries, flush.ms, removals
-	Clean          time.Duration // log.cleaner.backoff.ms; 0 with log.cleaner.enable=false
 	FirstRetention time.Duration // log.initial.task.delay.ms
 }
 
@@ -44,7 +43,7 @@ const producersEvery = 10 * time.Minute
 
 // IntervalsOf reads a broker's configuration.
 func IntervalsOf(c *config.Config) Intervals {
-	i := Intervals{
+	return Intervals{
 		HighWatermarks: c.Duration("replica.high.watermark.checkpoint.interval.ms"),
 		RecoveryPoints: c.Duration("log.flush.offset.checkpoint.interval.ms"),
 		LogStarts:      c.Duration("log.flush.start.offset.checkpoint.interval.ms"),
@@ -53,10 +52,6 @@ func IntervalsOf(c *config.Config) Intervals {
 		Tick:           tickEvery,
 		Producers:      producersEvery,
 	}
-	if c.Bool("log.cleaner.enable") {
-		i.Clean = c.Duration("log.cleaner.backoff.ms")
-	}
-	return i
 }
 
 func millis(ms int64) time.Duration {
@@ -67,12 +62,12 @@ func millis(ms int64) time.Duration {
 }
 
 // Run does the periodic work until ctx ends: one goroutine for all of it but
-// compaction, which has its own, as it may take long.
+// compaction, which has others, as it may take long.
 func (d *Dirs) Run(ctx context.Context, owner Owner) {
 	var running sync.WaitGroup
 	running.Go(func() { (&upkeep{Dirs: d, owner: owner}).run(ctx) })
-	if d.opt.Every.Clean > 0 {
-		running.Go(func() { cleaning{d, owner}.run(ctx) })
+	if d.opt.Compact {
+		running.Go(func() { newCleaning(d, owner).run(ctx) })
 	}
 	running.Wait()
 }
@@ -111,12 +106,13 @@ func (d *Dirs) Close(clean bool, epoch kafka.BrokerEpoch, owner Owner) {
 	})
 }
 
-// closers is how many logs of a directory are closed at the same time: disks
-// take many syncs at once.
+// closers is how many logs of a directory are closed at the same time, unless
+// num.recovery.threads.per.data.dir says more: disks take many syncs at once.
 const closers = 16
 
 func (d *Dirs) closeDirectory(dir *directory, clean bool, epoch kafka.BrokerEpoch) {
-	err := errors.Join(dir.offline(), closeAll(dir.all(), clean))
+	live, _ := d.live.now()
+	err := errors.Join(dir.offline(), closeAll(dir.all(), clean, max(closers, live.Threads)))
 	if !clean || dir.offline() != nil {
 		return
 	}
@@ -143,6 +139,6 @@ func (d *Dirs) markClean(dir *directory, epoch kafka.BrokerEpoch) error {
 	return vfs.WriteFileAtomic(d.fs, markerPath(dir.path), encodeMarker(epoch))
 }
 
-func closeAll(logs []*storage.Log, sync bool) error {
-	return inParallel(closers, logs, func(l *storage.Log) error { return l.Close(sync) })
+func closeAll(logs []*storage.Log, sync bool, atOnce int) error {
+	return inParallel(atOnce, logs, func(l *storage.Log) error { return l.Close(sync) })
 }

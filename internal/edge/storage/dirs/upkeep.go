@@ -70,9 +70,10 @@ func (d *upkeep) tick() {
 
 // expireProducers forgets producers that were not heard of for long.
 func (d *upkeep) expireProducers() {
+	live, _ := d.live.now()
 	d.each(func(dir *directory) error {
 		for _, l := range dir.all() {
-			l.ExpireProducers()
+			l.ExpireProducers(live.ProducerExpiry)
 		}
 		return nil
 	})
