@@ -118,6 +118,7 @@ type answered struct {
 func (a answered) run(l *loop) {
 	l.fetchedFrom(a.ev.Body)
 	l.payload = a.raw
+	a.ev.Body = l.n.cfg.heard(a.ev.Body)
 	l.step(a.ev)
 	l.payload = nil
 }

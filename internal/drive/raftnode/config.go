@@ -45,8 +45,12 @@ type Config struct {
 	Retention    Retention
 
 	Sender Sender
-	Seed   uint64 // of timers; 0 draws one
-	Log    *slog.Logger
+	// Bulk carries what a Refill asks for, one request at a time, on connections of
+	// its own: a piece of a snapshot that is slow to come is not to hold up the
+	// fetches of the quorum. Nil is Sender.
+	Bulk Sender
+	Seed uint64 // of timers; 0 draws one
+	Log  *slog.Logger
 	// Fatal is called once when the node cannot go on: its directory failed, or
 	// the quorum contradicts what was committed. The node only refuses then.
 	Fatal func(error)
@@ -54,6 +58,8 @@ type Config struct {
 	Observer Observer
 	// OpenLog replaces the log on disk, for tests; nil is edge/storage.
 	OpenLog func(LogOptions) (Log, error)
+
+	muted bool // see mute
 }
 
 // Observer sees what the core is told, has become and asks for, step by step,
@@ -103,6 +109,9 @@ func (c Config) withDefaults() Config {
 	if c.Sender == nil {
 		c.Sender = nobody{}
 	}
+	if c.Bulk == nil {
+		c.Bulk = c.Sender
+	}
 	return c
 }
 
@@ -117,7 +126,7 @@ func (nobody) Send(_ kafka.NodeID, _ string, _ kmsg.Request, done func(kmsg.Resp
 func (c Config) core() raft.Config {
 	return raft.Config{
 		Self: c.Self, Controller: c.Controller, Endpoints: c.Endpoints, Listener: c.Listener,
-		Static: c.Voters, Bootstrap: c.Bootstrap, AutoJoin: c.AutoJoin, Timing: c.Timing,
+		Static: c.static(), Bootstrap: c.Bootstrap, AutoJoin: c.AutoJoin, Timing: c.Timing,
 		Rand: rand.New(rand.NewPCG(c.Seed, uint64(c.Self.Node))),
 		Unix: time.Now().Unix(),
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/ottla/ottla/internal/core/raft"
 )
 
-// threeEpochs is a disk with a log of the epochs 1, 2 and 3, some batches each, as
-// a process that was killed leaves it.
+// threeEpochs is a disk with a log of the epochs 1, 2 and 3, some batches each, of
+// whose durable end as little is saved as a loss of power leaves.
 func threeEpochs(t testing.TB, controller bool) (*vfs.Mem, Config) {
 	t.Helper()
 	mem := vfs.NewMem()
@@ -26,13 +26,8 @@ func threeEpochs(t testing.TB, controller bool) (*vfs.Mem, Config) {
 		stop(t, n)
 	}
 	cfg.Controller = controller
-	note, err := readDurable(mem, metadataDir)
-	if err == nil {
-		err = note.set(1) // it lags behind
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	lag(t, mem, 1)
+	remove(t, mem, markFile)
 	return mem, cfg
 }
 

@@ -53,10 +53,18 @@ func (s suspicion) run(l *loop) {
 	n.wg.Go(func() {
 		if n.cfg.Sender.(Witness).Gone(n.life, s.addr) {
 			n.mourned.Store(&proof{s.leader, s.epoch, time.Now()})
-			_ = n.put(event{raft.Dead{Leader: s.leader, Epoch: s.epoch}})
+			_ = n.put(gone{s.term})
 		}
 		_ = n.put(cleared{s.term})
 	})
+}
+
+// gone says that the process of an epoch's leader is.
+type gone struct{ term }
+
+func (g gone) run(l *loop) {
+	l.proven = g.term
+	l.step(raft.Dead{Leader: g.leader, Epoch: g.epoch})
 }
 
 // proof is that the process of an epoch's leader is gone.
@@ -66,14 +74,14 @@ type proof struct {
 	at     time.Time
 }
 
-// mourning is how long proof of a process's death is told: it may have come back.
-const mourning = 5 * time.Second
+// proofLasts is how long proof of a process's death is told: it may have come back.
+const proofLasts = 5 * time.Second
 
 // Bereaved tells which leader of an epoch before one this node has proven to be
 // gone, some seconds ago at most.
 func (n *Node) Bereaved(epoch kafka.Epoch) (kafka.NodeID, bool) {
 	p := n.mourned.Load()
-	if p == nil || p.epoch >= epoch || time.Since(p.at) > mourning {
+	if p == nil || p.epoch >= epoch || time.Since(p.at) > proofLasts {
 		return kafka.NoNode, false
 	}
 	return p.leader, true

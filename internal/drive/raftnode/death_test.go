@@ -24,7 +24,7 @@ func TestProofOfDeathIsToldForAWhile(t *testing.T) {
 		f(7, kafka.NoNode) // it led that one
 		f(8, 2)
 		f(9, 2) // after a split vote
-		time.Sleep(mourning + 1)
+		time.Sleep(proofLasts + 1)
 		f(8, kafka.NoNode)
 	})
 }

@@ -28,8 +28,11 @@ func (l *loop) carryOut(e raft.Effects) {
 	if e.Fault != nil {
 		l.fatal(e.Fault)
 	}
-	if e.Election != nil && !l.saveElection(*e.Election) {
-		return
+	if e.Election != nil {
+		l.foretell()
+		if !l.saveElection(*e.Election) {
+			return
+		}
 	}
 	if e.Truncate != nil {
 		l.n.writer.put(job{seq: e.Truncate.Seq, kind: jobTruncate, offset: e.Truncate.End})
@@ -57,7 +60,10 @@ func (l *loop) carryOut(e raft.Effects) {
 
 func (l *loop) saveElection(e raft.Election) bool {
 	state := l.core.State()
-	if err := saveElection(l.n.cfg.FS, l.n.cfg.Dir, e, state.Level, state.Voters); err != nil {
+	err := l.votes.around(l.core.VotesLost(), func() error {
+		return saveElection(l.n.cfg.FS, l.n.cfg.Dir, e, state.Level, l.n.cfg.inFile(state.Voters))
+	})
+	if err != nil {
 		l.fatal(err)
 		return false
 	}

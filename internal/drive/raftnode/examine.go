@@ -3,6 +3,7 @@ package raftnode
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/raft"
@@ -16,6 +17,9 @@ type examined struct {
 	sound []raft.Snapshot
 	// damaged are those newer than latest, newest first.
 	damaged []damagedSnapshot
+	// aside are those that were set aside as damaged before. What their names say
+	// still holds.
+	aside []raft.SnapshotID
 }
 
 type damagedSnapshot struct {
@@ -39,12 +43,25 @@ func examine(cfg Config, known kafka.Epoch) (examined, error) {
 		case damage != nil:
 			found.damaged = append(found.damaged, damagedSnapshot{id, damage})
 		case id.Epoch > known:
-			err = fmt.Errorf("%s is of epoch %d, and by %s this node has seen none above %d; %s", name, id.Epoch, quorumStateName, known, cfg.wayOut())
+			err = fmt.Errorf("%s is of epoch %d, and by %s this node has seen none above %d; if it was copied here, take one of an earlier epoch; else %s", name, id.Epoch, quorumStateName, known, cfg.wayOut())
 		default:
 			found.latest, found.sound = r, all[:n]
 		}
 	}
+	if err == nil {
+		found.aside, err = listAside(cfg.FS, cfg.Dir)
+	}
 	return found, err
+}
+
+// names are the ids of the snapshots that are damaged. Whatever is wrong in them, what
+// comes before the end of each was committed, the last of it in its epoch.
+func (e examined) names() []raft.SnapshotID {
+	ids := slices.Clone(e.aside)
+	for _, d := range e.damaged {
+		ids = append(ids, d.id)
+	}
+	return ids
 }
 
 // settle decides what becomes of a directory with damaged snapshots. If the log
@@ -54,7 +71,8 @@ func examine(cfg Config, known kafka.Epoch) (examined, error) {
 //   - A node that never votes begins with the snapshot before or with nothing;
 //     the leader sends it the rest.
 //   - A controller may be a voter, on which others rely for what it has
-//     acknowledged. It does not start.
+//     acknowledged. It votes, and does no more before it has a leader's snapshot
+//     (Refill).
 //
 // Damaged snapshots get a name under which nobody takes them for one.
 func (e examined) settle(cfg Config, log Log) error {
@@ -91,11 +109,11 @@ func (e examined) settle(cfg Config, log Log) error {
 // hole is the refusal of a controller that lacks what came before its log.
 func (e examined) hole(cfg Config, log Log) error {
 	if len(e.damaged) == 0 {
-		return fmt.Errorf("%s: the log starts at offset %d and no snapshot holds what came before; %s", cfg.Dir, log.Start(), cfg.wayOut())
+		return fmt.Errorf("%s: %w, which starts at offset %d; %s", cfg.Dir, ErrGap, log.Start(), cfg.wayOut())
 	}
 	d := e.damaged[0]
-	return fmt.Errorf("%s is damaged (%w), and nothing else holds what came before offset %d, where the log starts; %s",
-		filepath.Join(cfg.Dir, snapshotName(d.id)), d.why, log.Start(), cfg.wayOut())
+	return fmt.Errorf("%s is damaged (%w), and %w, which starts at offset %d; %s",
+		filepath.Join(cfg.Dir, snapshotName(d.id)), d.why, ErrGap, log.Start(), cfg.wayOut())
 }
 
 // formatLost is about a damaged checkpoint of format time. It may go once the log

@@ -224,7 +224,7 @@ func FuzzSpan(f *testing.F) {
 func FuzzElection(f *testing.F) {
 	f.Add([]byte(`{"leaderId":-1,"leaderEpoch":5,"votedId":13,"votedDirectoryId":"AAAAAAAAAAAAAAAAAAAADQ","data_version":1}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		e, err := parseElection(b)
+		e, _, err := parseElection(b)
 		if err != nil {
 			return
 		}
@@ -232,7 +232,7 @@ func FuzzElection(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, err := parseElection(text); err != nil || again != e {
+		if again, _, err := parseElection(text); err != nil || again != e {
 			t.Errorf("%+v is written as %s and read as %+v, %v", e, text, again, err)
 		}
 	})

@@ -14,7 +14,9 @@ import (
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/base/vfs"
+	"github.com/ottla/ottla/internal/core/raft"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
@@ -35,8 +37,9 @@ type damage struct {
 // repairs them.
 type inspection struct {
 	dir    string
-	end    kafka.Offset // one past the last good batch before any damage
-	damage *damage      // nil: all is whole
+	end    kafka.Offset      // one past the last good batch before any damage
+	epochs []raft.EpochStart // of what is below end
+	damage *damage           // nil: all is whole
 }
 
 // inspect walks the batches of all segments with their checksums and changes
@@ -64,7 +67,7 @@ func inspect(fsys vfs.FS, dir string, limit kafka.Epoch) (inspection, error) {
 	if err != nil {
 		return found, fmt.Errorf("inspecting the metadata log in %s: %w", dir, err)
 	}
-	found.end = sp.span.End
+	found.end, found.epochs = sp.span.End, sp.span.Epochs
 	if found.damage == nil {
 		if found.damage, err = contradictedEpoch(fsys, dir, sp.span); err != nil {
 			return found, err
@@ -155,11 +158,18 @@ const (
 	refetchAll   = "remove the folder, the leader has its records"
 )
 
+// othersCut is what an operator may do about a log that ends too early although it is
+// whole. Who cuts a log says so in both files, unless it does not know of them.
+func (i inspection) othersCut() string {
+	return fmt.Sprintf("only if Apache Kafka or an older release ran on this folder since, and ended well, it may have cut the log for a new leader: then remove %s and %s there, and start again; else ",
+		metarec.DurableMarkFile, durableFile)
+}
+
 // refuse tells why the log must not be repaired by cutting it where it is
-// damaged. durable is what is known to have been synced, 0 when nothing is
-// known; without that only the last segment of a log can be torn. Promised says
-// that others rely on what was synced.
-func (i inspection) refuse(durable kafka.Offset, promised bool) error {
+// damaged. Below what is known to have been synced it is never cut; above, a crash may
+// have left anything. Where nothing is known, or others wrote, only the last segment
+// of a log can be torn. Promised says that others rely on what was synced.
+func (i inspection) refuse(n *durableNote, promised bool) error {
 	advice := refetchAll
 	if promised {
 		advice = replaceVoter
@@ -171,14 +181,14 @@ func (i inspection) refuse(durable kafka.Offset, promised bool) error {
 	case d != nil && errors.Is(d.why, errContradicts):
 		return fmt.Errorf("%s is damaged at byte %d, where offset %d belongs: %w; %s",
 			filepath.Join(i.dir, d.file), d.pos, d.offset, d.why, advice)
-	case d != nil && i.end < durable:
+	case d != nil && i.end < n.below:
 		return fmt.Errorf("%s is damaged at byte %d, where offset %d belongs, and all below offset %d was durable: %w; %s",
-			filepath.Join(i.dir, d.file), d.pos, d.offset, durable, d.why, advice)
-	case d != nil && durable == 0 && promised && !d.last:
+			filepath.Join(i.dir, d.file), d.pos, d.offset, n.below, d.why, advice)
+	case d != nil && (n.below == 0 || n.foreign) && promised && !d.last:
 		return fmt.Errorf("%s is damaged at byte %d, where offset %d belongs, and segments follow it: %w; %s",
 			filepath.Join(i.dir, d.file), d.pos, d.offset, d.why, advice)
-	case i.end < durable:
-		return fmt.Errorf("the metadata log in %s ends at offset %d, and all below offset %d was durable; %s", i.dir, i.end, durable, advice)
+	case i.end < n.below:
+		return fmt.Errorf("the metadata log in %s ends at offset %d, and all below offset %d was durable; %s%s", i.dir, i.end, n.below, i.othersCut(), advice)
 	}
 	return nil
 }

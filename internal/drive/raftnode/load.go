@@ -18,45 +18,62 @@ const scanBytes = 1 << 20
 type opened struct {
 	log    Log
 	stored raft.Stored
+	votes  *votesMark
 }
 
 // openDir reads the metadata directory: snapshots, log and election state. What
 // an interrupted download or cleaning left half done is finished. Nothing is cut
 // or removed before the snapshot that it is cut for was read whole.
-func openDir(cfg Config) (_ *opened, err error) {
+func openDir(cfg Config) (*opened, error) {
 	if err := cfg.lostFolder(); err != nil {
 		return nil, err
 	}
 	if err := vfs.MkdirAllSync(cfg.FS, cfg.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("making the metadata directory: %w", err)
 	}
-	e, elected, err := loadElection(cfg.FS, cfg.Dir)
+	c, err := takeInventory(cfg)
 	if err != nil {
 		return nil, err
 	}
-	known := kafka.Epoch(math.MaxInt32)
-	if elected {
-		known = e.Epoch
+	o := &opened{log: c.log, votes: c.votes}
+	if err := o.load(cfg, c.found); err != nil {
+		return nil, errors.Join(err, c.log.Close())
 	}
-	found, err := examine(cfg, known)
-	if err != nil {
-		return nil, err
-	}
-	log, err := cfg.openLog(known)
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, log.Close())
-		}
-	}()
-	o := &opened{log: log}
-	if err := o.load(cfg, found); err != nil {
-		return nil, err
-	}
-	o.stored.Election, o.stored.Forgotten = e, !elected && o.stored.LogEnd > 0
+	o.stored.Election = c.election
+	o.stored.Forgotten = o.stored.LogEnd > 0 && !c.elected || c.votes.there
 	return o, nil
+}
+
+// inventory is what lies in the metadata directory, as it is.
+type inventory struct {
+	election raft.Election
+	elected  bool // there is an election state
+	votes    *votesMark
+	level    int16       // of kraft.version, by the form of the election state
+	known    kafka.Epoch // nothing here is of an epoch above
+	found    examined
+	log      Log
+}
+
+func takeInventory(cfg Config) (*inventory, error) {
+	c := &inventory{known: math.MaxInt32}
+	var err error
+	if c.election, c.level, c.elected, err = loadElection(cfg.FS, cfg.Dir); err != nil {
+		return nil, err
+	}
+	if c.votes, err = readVotesMark(cfg.FS, cfg.Dir); err != nil {
+		return nil, err
+	}
+	if c.elected {
+		c.known = c.election.Epoch
+	}
+	if c.found, err = examine(cfg, c.known); err != nil {
+		return nil, err
+	}
+	if c.log, err = cfg.openLog(c.known); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // load reads what the quorum has to know from snapshots and log, after it has

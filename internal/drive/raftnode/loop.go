@@ -15,6 +15,7 @@ type loop struct {
 	n    *Node
 	core *raft.Core
 
+	votes      *votesMark
 	calls      map[raft.Call]received // requests of peers that wait for an answer
 	lastCall   raft.Call
 	payload    []byte // bytes of the answer being handled
@@ -27,9 +28,10 @@ type loop struct {
 	deadline   kafka.Instant
 	clean      cleaning
 	stats      stats
-	watchers   []watchLeader
 	fetched    term // whose answer to a fetch came last
 	examined   term // whose process is being looked for
+	proven     term // whose process was found gone last
+	held       heldPreVotes
 
 	started bool
 	handed  bool  // whoever waits for the end of the hand-over was told
@@ -37,16 +39,16 @@ type loop struct {
 }
 
 // newLoop makes the core and carries out what its start asks for.
-func newLoop(n *Node, stored raft.Stored) (*loop, error) {
+func newLoop(n *Node, dir *opened) (*loop, error) {
 	cfg := n.cfg.core()
-	core, effects, err := raft.New(n.clock.now(), cfg, stored)
+	core, effects, err := raft.New(n.clock.now(), cfg, dir.stored)
 	if err != nil {
 		return nil, err
 	}
-	l := &loop{n: n, core: core, calls: map[raft.Call]received{}, proposals: map[uint64]*proposal{}}
+	l := &loop{n: n, core: core, votes: dir.votes, calls: map[raft.Call]received{}, proposals: map[uint64]*proposal{}}
 	l.clean.next = n.clock.now().Add(cleanEvery)
 	if n.cfg.Observer != nil {
-		n.cfg.Observer.Started(cfg, stored, core.State(), effects)
+		n.cfg.Observer.Started(cfg, dir.stored, core.State(), effects)
 	}
 	l.carryOut(effects)
 	l.started = true
@@ -78,6 +80,7 @@ func (l *loop) run(ctx context.Context) {
 			return
 		}
 		l.tellHandedOver()
+		l.stopHolding()
 		l.clean.turn(l)
 		timer.Reset(l.untilDeadline())
 	}
@@ -134,4 +137,5 @@ func (l *loop) abandon() {
 		r.refuse(l.n)
 	}
 	l.abandonOffers()
+	l.abandonHeld()
 }

@@ -39,7 +39,7 @@ func (c Config) lostFolder() error {
 }
 
 // holdsAnything tells whether there is a checkpoint or a record in a metadata
-// directory.
+// directory, or a log that begins after 0: that was there, whatever it holds now.
 func holdsAnything(fsys vfs.FS, dir string) (bool, error) {
 	there, err := vfs.Exists(fsys, dir)
 	if err != nil || !there {
@@ -51,8 +51,9 @@ func holdsAnything(fsys vfs.FS, dir string) (bool, error) {
 	}
 	for _, e := range entries {
 		_, snapshot := parseSnapshotName(e.Name())
-		segment := segmentBase(e.Name()) >= 0 && fileSize(fsys, filepath.Join(dir, e.Name())) > 0
-		if snapshot || segment {
+		base := segmentBase(e.Name())
+		segment := base >= 0 && fileSize(fsys, filepath.Join(dir, e.Name())) > 0
+		if snapshot || segment || base > 0 {
 			return true, nil
 		}
 	}

@@ -18,14 +18,22 @@ import (
 // an older one when a test sets it.
 type network struct {
 	mu       sync.Mutex
-	nodes    map[string]*Node // by address
+	nodes    map[string]peer // by address
 	cut      map[string]bool
 	versions map[int16]int16 // highest version of a key
 	seen     map[string]int  // requests by name
 }
 
+// peer is who answers at an address.
+type peer interface {
+	Handle(ctx context.Context, from RequestInfo, req kmsg.Request, reply func(kmsg.Response))
+	versions(req *kmsg.ApiVersionsRequest) kmsg.Response
+}
+
+func (r *Refill) versions(req *kmsg.ApiVersionsRequest) kmsg.Response { return r.node.versions(req) }
+
 func newNetwork() *network {
-	return &network{nodes: map[string]*Node{}, cut: map[string]bool{}, versions: map[int16]int16{}, seen: map[string]int{}}
+	return &network{nodes: map[string]peer{}, cut: map[string]bool{}, versions: map[int16]int16{}, seen: map[string]int{}}
 }
 
 var errUnreachable = errors.New("unreachable")
@@ -94,7 +102,7 @@ func again(req kmsg.Request, version int16) kmsg.Request {
 	return arrived
 }
 
-func (n *network) reach(from, addr string, req kmsg.Request) *Node {
+func (n *network) reach(from, addr string, req kmsg.Request) peer {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if req != nil {
@@ -112,7 +120,8 @@ func (n *network) count(request string) int {
 	return n.seen[request]
 }
 
-func (n *network) set(addr string, node *Node) {
+// set puts a node behind an address; nil takes away who is there.
+func (n *network) set(addr string, node peer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if node == nil {
@@ -156,17 +165,22 @@ func (q *quorum) start(ids ...kafka.NodeID) {
 		if q.disks[id] == nil {
 			q.disks[id] = vfs.NewMem()
 		}
-		cfg := lone(q.disks[id], "/data/__cluster_metadata-0")
-		cfg.Self = kafka.ReplicaKey{Node: id, Dir: kafka.DirID{1, byte(id)}}
-		cfg.Voters, cfg.Endpoints, cfg.Seed = q.voter, endpoints(uint16(9000+id)), uint64(id)
-		cfg.Sender = sender{q.net, address(id)}
-		if q.edit != nil {
-			q.edit(&cfg)
-		}
-		n := start(q.t, cfg)
+		n := start(q.t, q.config(id))
 		q.nodes[id], q.ears[id] = n, listen(n)
 		q.net.set(address(id), n)
 	}
+}
+
+// config is what a node is started with.
+func (q *quorum) config(id kafka.NodeID) Config {
+	cfg := lone(q.disks[id], "/data/__cluster_metadata-0")
+	cfg.Self = kafka.ReplicaKey{Node: id, Dir: kafka.DirID{1, byte(id)}}
+	cfg.Voters, cfg.Endpoints, cfg.Seed = q.voter, endpoints(uint16(9000+id)), uint64(id)
+	cfg.Sender = sender{q.net, address(id)}
+	if q.edit != nil {
+		q.edit(&cfg)
+	}
+	return cfg
 }
 
 // crash ends a node; its disk keeps what was synced.

@@ -39,6 +39,7 @@ type Node struct {
 
 	writer    *writer
 	listeners *listeners
+	audience  audience
 	unsynced  atomic.Int64 // bytes handed to Append that are not durable
 	replies   sync.Pool    // of channels for Append
 
@@ -72,15 +73,23 @@ func Start(ctx context.Context, cfg Config) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
+	return run(ctx, cfg, dir)
+}
+
+// run starts a node on a directory that was read.
+func run(ctx context.Context, cfg Config, dir *opened) (_ *Node, err error) {
 	n := &Node{
 		cfg: cfg, clock: clock{time.Now()}, folder: folder{cfg.FS, cfg.Dir}, wire: translator{cfg.ClusterID, cfg.Listener, &complaints{log: cfg.Log}},
 		log: dir.log, inbox: make(chan item, inboxSize), outer: make(chan item, outerSize), stopAsk: make(chan struct{}), handed: make(chan struct{}), done: make(chan struct{}),
 	}
 	n.life, n.die = context.WithCancel(context.Background())
 	n.writer, n.listeners = newWriter(n), newListeners(n)
-	if n.loop, err = newLoop(n, dir.stored); err != nil {
+	if n.loop, err = newLoop(n, dir); err != nil {
 		n.die()
 		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Dir, err), dir.log.Close())
+	}
+	if dir.stored.Forgotten && cfg.Controller {
+		cfg.Log.Warn("quorum-state was lost, now or before, and with it whom this controller voted for; until it has come to a later epoch it votes for no other controller", "dir", cfg.Dir)
 	}
 	n.wg.Go(n.writer.run)
 	n.wg.Go(func() { n.loop.run(ctx) })
@@ -172,6 +181,9 @@ func (n *Node) emptyInbox() {
 			it.done(kafka.NoOffset, ErrStopped)
 		case received:
 			it.refuse(n)
+		case *announcement:
+			it.refuse(n)
+			it.drop(n)
 		case *describeQuorum:
 			it.reply(refuseDescribe(it.req, kerr.BrokerNotAvailable, "the node is stopping"))
 		}

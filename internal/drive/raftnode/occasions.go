@@ -17,6 +17,7 @@ const (
 	steppedDown
 	repeatedFetch
 	sawLeaderDie
+	insistedOnRound
 	roundPreceded
 	roundYielded
 	heardFarewell
@@ -29,13 +30,14 @@ const (
 var occasionsOf = [occasionCount]struct{ name, trace string }{
 	askedForPreVotes: {"asked_for_pre_votes", string(raft.RoleProspective)},
 	stoodForElection: {"stood_for_election", string(raft.RoleCandidate)},
-	steppedDown:      {"stepped_down", string(raft.RoleResigned)}, // B1: then it keeps its epoch
-	repeatedFetch:    {"repeated_fetch", ""},                      // B2
-	sawLeaderDie:     {"leader_died", "leader died"},              // B3
-	roundPreceded:    {"round_preceded", "own round precedes"},    // B4
-	roundYielded:     {"round_yielded", "yields"},                 // B4
-	heardFarewell:    {"heard_farewell", ""},                      // B5
-	longerLogStood:   {"longer_log_stood", "longer log stands"},   // B6
+	steppedDown:      {"stepped_down", string(raft.RoleResigned)},   // B1: then it keeps its epoch
+	repeatedFetch:    {"repeated_fetch", ""},                        // B2
+	sawLeaderDie:     {"leader_died", "leader died"},                // B3
+	insistedOnRound:  {"insisted_on_round", "insists on its round"}, // B3
+	roundPreceded:    {"round_preceded", "own round precedes"},      // B4
+	roundYielded:     {"round_yielded", "yields"},                   // B4
+	heardFarewell:    {"heard_farewell", ""},                        // B5
+	longerLogStood:   {"longer_log_stood", "longer log stands"},     // B6
 }
 
 // occasions are counted by the loop and read by anyone.

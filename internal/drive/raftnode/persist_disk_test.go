@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/base/vfs"
 )
 
@@ -39,7 +40,7 @@ type persistDisk struct {
 	trap  trap
 	count map[string]int
 	off   bool
-	// renamed is what got its name last, for the name of the folder's sync.
+	// renamed is what got or lost its name last, for the name of the folder's sync.
 	renamed string
 }
 
@@ -78,6 +79,8 @@ func folderSite(name, renamed string) string {
 		return "sync folder above"
 	case renamed == quorumStateName+".tmp":
 		return "sync folder of quorum-state"
+	case strings.HasPrefix(renamed, metarec.VotesLostFile):
+		return "sync folder of " + metarec.VotesLostFile
 	case renamed == "download", renamed == "snapshot in the making":
 		return "sync folder of a snapshot"
 	}
@@ -93,6 +96,10 @@ func (d *persistDisk) step(verb, name string, do func() error, halve func()) err
 		site = "make folder"
 	case "rename":
 		d.renamed = fileClass(name)
+	case "remove":
+		if fileClass(name) == metarec.VotesLostFile {
+			d.renamed = metarec.VotesLostFile
+		}
 	case "sync folder":
 		site = folderSite(name, d.renamed)
 	}

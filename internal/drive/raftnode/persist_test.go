@@ -18,6 +18,8 @@ import (
 // in the list, and one of the list that never comes, fail the test below.
 var persistSites = strings.Split(strings.TrimSpace(`
 create .ottla-boot.tmp
+create .ottla-durable
+create .ottla-votes-lost.tmp
 create download
 create leader-epoch-checkpoint.tmp
 create partition.metadata.tmp
@@ -32,6 +34,7 @@ cut segment.index
 cut segment.log
 cut segment.timeindex
 make folder
+remove .ottla-votes-lost
 remove producers
 remove segment to be deleted
 remove segment.index
@@ -41,6 +44,7 @@ remove segment.txnindex
 remove snapshot
 remove snapshot in the making
 rename .ottla-boot.tmp
+rename .ottla-votes-lost.tmp
 rename download
 rename leader-epoch-checkpoint.tmp
 rename partition.metadata.tmp
@@ -54,8 +58,11 @@ rename segment.txnindex
 rename snapshot
 rename snapshot in the making
 sync .ottla-boot.tmp
+sync .ottla-durable
+sync .ottla-votes-lost.tmp
 sync download
 sync folder above
+sync folder of .ottla-votes-lost
 sync folder of a snapshot
 sync folder of quorum-state
 sync folder of the log
@@ -69,6 +76,8 @@ sync segment.log
 sync segment.timeindex
 sync snapshot in the making
 write .ottla-boot.tmp
+write .ottla-durable
+write .ottla-votes-lost.tmp
 write download
 write leader-epoch-checkpoint.tmp
 write partition.metadata.tmp
@@ -88,7 +97,7 @@ type tale struct {
 	run func(t *testing.T, d *persistDisk) (again func(left *vfs.Mem) error)
 }
 
-var tales = []tale{{"only voter", tellLone}, {"follower", tellFollower}}
+var tales = []tale{{"only voter", tellLone}, {"follower", tellFollower}, {"without its votes", tellForgetful}}
 
 // tellLone: an only voter loses nothing it has committed, and leads a later epoch.
 func tellLone(t *testing.T, d *persistDisk) func(left *vfs.Mem) error {

@@ -21,35 +21,37 @@ const maxQuorumState = 1 << 20
 
 // loadElection reads the election state. exists is false when there is no
 // file; one that cannot be read is an error, never an empty state (KAFKA-15412).
-func loadElection(fsys vfs.FS, dir string) (e raft.Election, exists bool, err error) {
+// level is that of kraft.version that the form of the file stands for; where there is
+// none it is 1, whose form says more.
+func loadElection(fsys vfs.FS, dir string) (e raft.Election, level int16, exists bool, err error) {
 	name := filepath.Join(dir, quorumStateName)
 	text, err := vfs.ReadFile(fsys, name, maxQuorumState)
 	if errors.Is(err, fs.ErrNotExist) {
-		return raft.NoElection(), false, nil
+		return raft.NoElection(), 1, false, nil
 	}
 	if err != nil {
-		return raft.Election{}, false, fmt.Errorf("reading election state: %w", err)
+		return raft.Election{}, 0, false, fmt.Errorf("reading election state: %w", err)
 	}
-	e, err = parseElection(text)
+	e, level, err = parseElection(text)
 	if err != nil {
-		return raft.Election{}, false, fmt.Errorf("%s: %w", name, err)
+		return raft.Election{}, 0, false, fmt.Errorf("%s: %w", name, err)
 	}
-	return e, true, nil
+	return e, level, true, nil
 }
 
-func parseElection(text []byte) (raft.Election, error) {
-	state, _, err := metarec.ReadQuorumState(text)
+func parseElection(text []byte) (raft.Election, int16, error) {
+	state, version, err := metarec.ReadQuorumState(text)
 	if err != nil {
-		return raft.Election{}, err
+		return raft.Election{}, 0, err
 	}
 	if state.LeaderEpoch < 0 {
-		return raft.Election{}, fmt.Errorf("leaderEpoch is %d", state.LeaderEpoch)
+		return raft.Election{}, 0, fmt.Errorf("leaderEpoch is %d", state.LeaderEpoch)
 	}
 	e := raft.Election{Epoch: kafka.Epoch(state.LeaderEpoch), Leader: kafka.NodeID(state.LeaderId), Voted: raft.NoVote}
 	if state.VotedId >= 0 {
 		e.Voted = kafka.ReplicaKey{Node: kafka.NodeID(state.VotedId), Dir: state.VotedDirectoryId}
 	}
-	return e, nil
+	return e, version, nil
 }
 
 // formatElection writes version 0 while kraft.version is 0, else version 1.

@@ -33,7 +33,7 @@ func TestQuorumStateIsKafkasText(t *testing.T) {
 		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 			t.Fatal(err)
 		}
-		e, err := parseElection([]byte(c.Text))
+		e, _, err := parseElection([]byte(c.Text))
 		if err != nil {
 			t.Errorf("%s: %v", c.State, err)
 			continue

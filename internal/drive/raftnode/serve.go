@@ -36,21 +36,27 @@ func (n *Node) Handle(ctx context.Context, from RequestInfo, req kmsg.Request, r
 		if n.stranger(body) {
 			queue = n.outer
 		}
-		it = received{body, func(a raft.Body, raw []byte) {
+		r := received{body, func(a raft.Body, raw []byte) {
 			n.wire.tellRefusedUpdate(body, a)
 			reply(respond(from, req, a, raw))
 		}}
+		if it = r; isNews(body) {
+			it = n.announce(r)
+		}
 	}
 	select {
 	case queue <- it:
 		if n.ended() {
 			n.emptyInbox() // the loop may not have seen it
 		}
+		return
 	case <-n.done:
-		reply(n.unavailable(from, req))
 	case <-ctx.Done():
-		reply(n.unavailable(from, req))
 	}
+	if a, waits := it.(*announcement); waits {
+		a.drop(n)
+	}
+	reply(n.unavailable(from, req))
 }
 
 // received is a request of a peer.
@@ -60,6 +66,13 @@ type received struct {
 }
 
 func (r received) run(l *loop) {
+	if !l.holds(r) {
+		r.receive(l)
+	}
+}
+
+// receive hands the request to the core.
+func (r received) receive(l *loop) {
 	if l.fault != nil {
 		r.refuse(l.n)
 		return

@@ -78,6 +78,22 @@ func listSnapshots(fsys vfs.FS, dir string) ([]raft.Snapshot, error) {
 	return all, nil
 }
 
+// listAside gives the ids of the snapshots that were set aside as damaged.
+func listAside(fsys vfs.FS, dir string) (ids []raft.SnapshotID, err error) {
+	entries, err := fsys.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing snapshots: %w", err)
+	}
+	for _, e := range entries {
+		if stem, aside := strings.CutSuffix(e.Name(), damagedSuffix); aside {
+			if id, ok := parseSnapshotName(stem + snapshotSuffix); ok {
+				ids = append(ids, id)
+			}
+		}
+	}
+	return ids, nil
+}
+
 // removeSnapshot takes a snapshot out of sight, and then away.
 func removeSnapshot(fsys vfs.FS, dir string, id raft.SnapshotID) error {
 	hidden := filepath.Join(dir, snapshotStem(id)+deletedSuffix)

@@ -54,9 +54,11 @@ func openStorage(opt LogOptions) (Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := found.refuse(note.below, opt.Promised); err != nil {
+	note.recut(found.epochs)
+	if err := found.refuse(note, opt.Promised); err != nil {
 		return nil, err
 	}
+	opt.tell(note)
 	boot, err := storage.ReadBoot(opt.FS, opt.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("reading the boot of the metadata log: %w", err)
@@ -74,12 +76,29 @@ func openStorage(opt LogOptions) (Log, error) {
 		return nil, fmt.Errorf("opening the metadata log: %w", err)
 	}
 	note.segment = log.ActiveSegment()
-	if !boot.Same {
-		if err := storage.RecordBoot(opt.FS, opt.Dir); err != nil {
-			return nil, errors.Join(fmt.Errorf("noting the boot of the metadata log: %w", err), log.Close(false))
+	err = note.settle(log)
+	if err == nil && !boot.Same {
+		if err = storage.RecordBoot(opt.FS, opt.Dir); err != nil {
+			err = fmt.Errorf("noting the boot of the metadata log: %w", err)
 		}
 	}
+	if err != nil {
+		return nil, errors.Join(err, log.Close(false), note.mark.close())
+	}
 	return storageLog{log, note}, nil
+}
+
+// tell warns of notes of how far the log is durable that cannot be relied on.
+func (o LogOptions) tell(n *durableNote) {
+	switch {
+	case o.Log == nil:
+	case n.foreign:
+		o.Log.Warn("the metadata log was cut below what was durable, by a process that does not note it, and goes on in a later epoch; what is there is used",
+			"dir", o.Dir, "durable", n.found.below, "epoch", n.found.epoch, "cut", n.below)
+	case n.unread != nil:
+		o.Log.Warn("the mark of how far the metadata log is durable cannot be read, and is written anew; damage at the end of the log, above the offset, would have been taken for the torn end of a crash",
+			"file", n.mark.name, "offset", n.below, "err", n.unread)
+	}
 }
 
 // failed takes back the note of the boot: what the system kept in memory need
@@ -114,16 +133,14 @@ func (l storageLog) Read(dst []byte, from, below kafka.Offset, maxBytes int) ([]
 }
 
 func (l storageLog) TruncateTo(end kafka.Offset) error {
-	if end < l.durable.below {
-		if err := l.durable.forget(); err != nil {
-			return err
-		}
+	if err := l.durable.cutting(end); err != nil {
+		return err
 	}
 	return l.Log.TruncateTo(end)
 }
 
 func (l storageLog) StartAt(offset kafka.Offset) error {
-	if err := l.durable.forget(); err != nil {
+	if err := l.durable.cutting(0); err != nil {
 		return err
 	}
 	return l.TruncateFullyAndStartAt(offset)
@@ -153,8 +170,9 @@ func (l storageLog) Tick() error {
 }
 
 func (l storageLog) Close() error {
-	if err := l.Log.Close(true); err != nil {
-		return err
+	err := l.Log.Close(true)
+	if err == nil {
+		err = l.durable.raise(l.Log)
 	}
-	return l.durable.raise(l.Log)
+	return errors.Join(err, l.durable.mark.close())
 }

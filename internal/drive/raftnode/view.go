@@ -1,8 +1,6 @@
 package raftnode
 
 import (
-	"slices"
-
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/raft"
 )
@@ -29,22 +27,32 @@ type View struct {
 // View is the newest state; it never is nil.
 func (n *Node) View() *View { return n.view.Load() }
 
+// look gives the core's state as it is now, before it is shown.
+func (l *loop) look() View {
+	s := l.core.State()
+	return viewOf(&s)
+}
+
+func viewOf(s *raft.State) View {
+	return View{
+		Role: s.Role, Observer: !s.Voter, Leader: s.Leader, LeaderEndpoints: s.LeaderEndpoints, Epoch: s.Election.Epoch,
+		HighWatermark: s.HighWatermark, LogStart: s.LogStart, LogEnd: s.Log.End, LogEndEpoch: s.Log.Epoch,
+		Voters: s.Voters, VoterChange: s.VoterChange, Level: s.Level, Election: s.Election,
+	}
+}
+
 // show publishes the state after a step: the view, what is committed, who
 // leads, and the next deadline.
 func (l *loop) show(e raft.Effects) {
 	l.deadline = e.Deadline
 	s := l.core.State()
-	v := View{
-		Role: s.Role, Observer: !s.Voter, Leader: s.Leader, LeaderEndpoints: s.LeaderEndpoints, Epoch: s.Election.Epoch,
-		HighWatermark: s.HighWatermark, LogStart: s.LogStart, LogEnd: s.Log.End, LogEndEpoch: s.Log.Epoch,
-		Voters: s.Voters, VoterChange: s.VoterChange, Level: s.Level, Election: s.Election,
-	}
+	v := viewOf(&s)
 	n := l.n
 	before := n.view.Load()
 	if before == nil || !v.sameAs(before) {
 		n.view.Store(&v)
 		l.stats.changed(before, &v, l.core.Observers())
-		l.tellWatchers(before, &v)
+		n.audience.show(v)
 	}
 	if id := s.LatestSnapshot; id.EndOffset > 0 {
 		if old := n.latest.Load(); old == nil || *old != id {
@@ -65,23 +73,7 @@ func (v *View) sameAs(o *View) bool {
 }
 
 // WatchLeader has f called with the view now and whenever another leader, another
-// epoch or other endpoints of the leader are known, in order and before the step
-// that brought it is over. f must not block.
+// epoch or other endpoints of the leader are known, in order and at the latest when
+// the step that brought it is over. f must not block. While the node waits for its
+// disk the view may be that of before, with the leader that others name (see audience).
 func (n *Node) WatchLeader(f func(View)) { _ = n.put(watchLeader(f)) }
-
-type watchLeader func(View)
-
-func (w watchLeader) run(l *loop) {
-	l.watchers = append(l.watchers, w)
-	w(*l.n.view.Load())
-}
-
-func (l *loop) tellWatchers(before, now *View) {
-	if before != nil && before.Leader == now.Leader && before.Epoch == now.Epoch &&
-		slices.Equal(before.LeaderEndpoints, now.LeaderEndpoints) {
-		return
-	}
-	for _, w := range l.watchers {
-		w(*now)
-	}
-}

@@ -1,6 +1,10 @@
 package raftnode
 
-import "time"
+import (
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
 
 // voterlessAfter is how long a controller may know no voters before it says so:
 // one that joins a running quorum hears of them within a fetch.
@@ -17,7 +21,7 @@ func (n *Node) tellIfVoterless() {
 	case <-n.life.Done():
 		return
 	}
-	if n.cfg.Controller && len(n.View().Voters) == 0 {
+	if v := n.View(); n.cfg.Controller && !n.cfg.muted && len(v.Voters) == 0 && v.Leader == kafka.NoNode {
 		n.cfg.Log.Error("no voters are known: the metadata log has none and controller.quorum.voters is not set;"+
 			" the controller waits for a leader at controller.quorum.bootstrap.servers", "dir", n.cfg.Dir)
 	}

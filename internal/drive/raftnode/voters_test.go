@@ -76,6 +76,22 @@ func (q *quorum) until(what string, holds func() bool) {
 	}
 }
 
+// caughtUp tells whether a node has told the leader, by a fetch, that it has synced
+// all up to an end.
+func caughtUp(t *testing.T, lead *Node, id kafka.NodeID, end kafka.Offset) func() bool {
+	return func() bool {
+		req := kmsg.NewPtrDescribeQuorumRequest()
+		req.Topics = []kmsg.DescribeQuorumRequestTopic{{Topic: "__cluster_metadata", Partitions: []kmsg.DescribeQuorumRequestTopicPartition{{}}}}
+		p := ask[*kmsg.DescribeQuorumResponse](t, lead, req, 2).Topics[0].Partitions[0]
+		for _, r := range append(p.CurrentVoters, p.Observers...) {
+			if r.ReplicaID == int32(id) {
+				return kafka.Offset(r.LogEndOffset) >= end
+			}
+		}
+		return false
+	}
+}
+
 // KIP-853: a controller that observes is added, and is a voter from the log
 // after a restart; a removed one observes.
 func TestAVoterIsAddedAndRemoved(t *testing.T) {
@@ -84,15 +100,16 @@ func TestAVoterIsAddedAndRemoved(t *testing.T) {
 		q.start(1, 2, 3, 4)
 		defer q.stopAll()
 		lead := q.leader()
-		q.ears[4].awaitEnd(t, mustAppend(t, lead, record(t, 1)))
+		q.until("node 4 has caught up", caughtUp(t, lead, 4, mustAppend(t, lead, record(t, 1))))
 		epoch := lead.View().Epoch
 		if a := ask[*kmsg.AddRaftVoterResponse](t, lead, addition(4), 1); a.ErrorCode != 0 || a.ErrorMessage != nil {
-			t.Fatalf("added: %v %v", kerr.Code(a.ErrorCode), a.ErrorMessage)
+			t.Fatalf("added: %v %s", kerr.Code(a.ErrorCode), *a.ErrorMessage)
 		}
 		again := ask[*kmsg.AddRaftVoterResponse](t, lead, addition(4), 0)
 		if kerr.Code(again.ErrorCode) != kerr.DuplicateVoter || again.ErrorMessage == nil || !strings.Contains(*again.ErrorMessage, "node 4") {
 			t.Errorf("added again: %+v", again)
 		}
+		q.until("node 4 has the set on its disk", caughtUp(t, lead, 4, mustAppend(t, lead, record(t, 3))))
 		q.until("node 4 knows that it votes", func() bool { return !q.nodes[4].View().Observer })
 		q.crash(4)
 		q.start(4)
@@ -262,6 +279,28 @@ func TestAControllerWithoutVotersSaysSo(t *testing.T) {
 		f(true, nil, true)
 		f(false, nil, false)
 		f(false, lone(vfs.NewMem(), dataDir).Voters, true)
+	})
+}
+
+// A controller that observes a quorum of static voters finds none in its log
+// either, but it has a leader and waits for nobody.
+func TestAnObserverOfStaticVotersMissesNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := newQuorum(t, 1, 2)
+		q.start(1, 2)
+		defer q.stopAll()
+		end := mustAppend(t, q.leader(), record(t, 1))
+		var log strings.Builder
+		q.voter = nil
+		q.edit = func(c *Config) {
+			c.Bootstrap, c.Log = []raft.Endpoint{{Host: "localhost", Port: 9001}}, slog.New(slog.NewTextHandler(&log, nil))
+		}
+		q.start(3)
+		q.ears[3].awaitEnd(t, end)
+		time.Sleep(10 * time.Second) // of the bubble
+		if got := log.String(); strings.Contains(got, "no voters are known") {
+			t.Error(got)
+		}
 	})
 }
 

@@ -270,6 +270,9 @@ func (w *writer) install(c raft.Chunk, size int64) error {
 	w.part = nil
 	_ = p.file.Close()
 	voters, levels := reader.histories()
+	if n.cfg.muted {
+		voters = nil
+	}
 	return n.put(event{raft.Installed{Seq: c.Seq, Snapshot: raft.Snapshot{ID: p.id, Size: size}, Voters: voters, Levels: levels}})
 }
 
