@@ -6,41 +6,39 @@ import (
 	"github.com/ottla/ottla/internal/core/raft"
 )
 
-// message turns a request or an answer into one of the model.
-func (o *Observer) message(body raft.Body) abstract.Message {
+// message turns a request or an answer into one of the model. It is made in its
+// place, which is empty: a message is large, and every step has some.
+func (o *Observer) message(m *abstract.Message, body raft.Body) {
 	switch b := body.(type) {
 	case raft.VoteRequest:
-		return abstract.Message{
-			Kind: abstract.VoteRequest, Epoch: b.Epoch, To: b.Voter, From: b.Candidate, PreVote: b.PreVote, LastEpoch: b.LastEpoch, Offset: b.End,
-		}
+		m.Kind, m.Epoch, m.To, m.From = abstract.VoteRequest, b.Epoch, b.Voter, b.Candidate
+		m.PreVote, m.LastEpoch, m.Offset = b.PreVote, b.LastEpoch, b.End
 	case raft.VoteAnswer:
-		m := answer(abstract.VoteAnswer, b.Err, b.Hint)
+		answer(m, abstract.VoteAnswer, b.Err, &b.Hint)
 		m.Granted = b.Granted
-		return m
 	case raft.BeginRequest:
-		return abstract.Message{Kind: abstract.BeginRequest, Epoch: b.Epoch, Leader: b.Leader, To: b.Voter, Endpoints: len(b.Endpoints)}
+		m.Kind, m.Epoch, m.Leader, m.To, m.Endpoints = abstract.BeginRequest, b.Epoch, b.Leader, b.Voter, len(b.Endpoints)
 	case raft.BeginAnswer:
-		return answer(abstract.BeginAnswer, b.Err, b.Hint)
+		answer(m, abstract.BeginAnswer, b.Err, &b.Hint)
 	case raft.EndRequest:
-		return abstract.Message{Kind: abstract.EndRequest, Epoch: b.Epoch, Leader: b.Leader, Endpoints: len(b.Endpoints)}
+		m.Kind, m.Epoch, m.Leader, m.Endpoints = abstract.EndRequest, b.Epoch, b.Leader, len(b.Endpoints)
 	case raft.EndAnswer:
-		return answer(abstract.EndAnswer, b.Err, b.Hint)
+		answer(m, abstract.EndAnswer, b.Err, &b.Hint)
 	case raft.FetchRequest:
-		return abstract.Message{
-			Kind: abstract.FetchRequest, Epoch: b.Epoch, From: b.Replica, LastEpoch: b.LastEpoch, Offset: b.Offset, Wait: int64(b.MaxWait),
-			HighWatermark: b.HighWatermark,
-		}
+		m.Kind, m.Epoch, m.From, m.LastEpoch, m.Offset = abstract.FetchRequest, b.Epoch, b.Replica, b.LastEpoch, b.Offset
+		m.Wait, m.HighWatermark = int64(b.MaxWait), b.HighWatermark
 	case raft.FetchAnswer:
-		return o.fetchAnswer(b)
+		o.fetchAnswer(m, &b)
 	case raft.SnapshotRequest:
 		id := snapshot(b.ID)
-		return abstract.Message{Kind: abstract.SnapshotRequest, Epoch: b.Epoch, From: b.Replica, Snapshot: &id, Position: b.Position}
+		m.Kind, m.Epoch, m.From, m.Snapshot, m.Position = abstract.SnapshotRequest, b.Epoch, b.Replica, &id, b.Position
 	case raft.SnapshotAnswer:
-		m, id := answer(abstract.SnapshotAnswer, b.Err, b.Hint), snapshot(b.ID)
+		id := snapshot(b.ID)
+		answer(m, abstract.SnapshotAnswer, b.Err, &b.Hint)
 		m.Snapshot, m.Position, m.Bytes, m.Size = &id, b.Position, b.Bytes, b.Size
-		return m
+	default:
+		*m = change(body)
 	}
-	return change(body)
 }
 
 // change turns what is said about the voters.
@@ -57,7 +55,9 @@ func change(body raft.Body) abstract.Message {
 	case raft.UpdateVoterRequest:
 		return abstract.Message{Kind: abstract.UpdateRequest, Epoch: b.Epoch, From: b.Voter, Endpoints: len(b.Endpoints)}
 	case raft.UpdateVoterAnswer:
-		return answer(abstract.UpdateAnswer, b.Err, b.Hint)
+		var m abstract.Message
+		answer(&m, abstract.UpdateAnswer, b.Err, &b.Hint)
+		return m
 	case raft.VersionsRequest:
 		return abstract.Message{Kind: abstract.VersionsRequest}
 	case raft.VersionsAnswer:
@@ -66,12 +66,12 @@ func change(body raft.Body) abstract.Message {
 	return abstract.Message{}
 }
 
-func answer(kind abstract.Kind, code kerr.Code, h raft.Hint) abstract.Message {
-	return abstract.Message{Kind: kind, Code: code, Epoch: h.Epoch, Leader: h.Leader, Endpoints: len(h.Endpoints)}
+func answer(m *abstract.Message, kind abstract.Kind, code kerr.Code, h *raft.Hint) {
+	m.Kind, m.Code, m.Epoch, m.Leader, m.Endpoints = kind, code, h.Epoch, h.Leader, len(h.Endpoints)
 }
 
-func (o *Observer) fetchAnswer(b raft.FetchAnswer) abstract.Message {
-	m := answer(abstract.FetchAnswer, b.Err, b.Hint)
+func (o *Observer) fetchAnswer(m *abstract.Message, b *raft.FetchAnswer) {
+	answer(m, abstract.FetchAnswer, b.Err, &b.Hint)
 	m.HighWatermark, m.Damaged = b.HighWatermark, b.Damaged
 	if b.Diverging != nil {
 		d := abstract.EpochEnd(*b.Diverging)
@@ -81,8 +81,7 @@ func (o *Observer) fetchAnswer(b raft.FetchAnswer) abstract.Message {
 		id := snapshot(*b.Snapshot)
 		m.Snapshot = &id
 	}
-	if s := b.Span; s.End > s.Base {
+	if s := &b.Span; s.End > s.Base {
 		m.Records = &abstract.Records{Base: s.Base, End: s.End, Epochs: epochs(s.Epochs), Sets: o.sets(s.Voters), Levels: levels(s.Levels)}
 	}
-	return m
 }

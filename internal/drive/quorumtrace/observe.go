@@ -24,14 +24,15 @@ func (o *Observer) Started(cfg raft.Config, st raft.Stored, s raft.State, e raft
 		disk.Snapshots = append(disk.Snapshots, abstract.SnapshotID{End: snap.ID.EndOffset, Epoch: snap.ID.Epoch})
 	}
 	o.begin(cfg.Self.Node)
-	o.step.Event = abstract.Event{Kind: abstract.Start, Disk: disk}
-	return o.after(s, e)
+	o.step.Event.Kind, o.step.Event.Disk = abstract.Start, disk
+	return o.after(&s, &e)
 }
 
-// Stepped is what the core has made of an event.
-func (o *Observer) Stepped(ev raft.Event, s raft.State, e raft.Effects) *abstract.Step {
+// Stepped is what the core has made of an event. It changes neither state nor
+// effects.
+func (o *Observer) Stepped(ev raft.Event, s *raft.State, e *raft.Effects) *abstract.Step {
 	o.begin(o.step.Node)
-	o.step.Event = o.event(ev)
+	o.event(&o.step.Event, ev)
 	return o.after(s, e)
 }
 
@@ -40,7 +41,7 @@ func (o *Observer) begin(node kafka.NodeID) {
 }
 
 // after adds what the node is and asks for after the event.
-func (o *Observer) after(s raft.State, e raft.Effects) *abstract.Step {
+func (o *Observer) after(s *raft.State, e *raft.Effects) *abstract.Step {
 	st := &o.step
 	entered := st.Seen.Entered
 	for _, t := range e.Trace {
@@ -67,62 +68,62 @@ func (o *Observer) after(s raft.State, e raft.Effects) *abstract.Step {
 		st.Install = uint64(c.Seq)
 		st.Asked = max(st.Asked, st.Install)
 	}
-	for _, m := range e.Send {
-		st.Sent = append(st.Sent, o.sent(m, false))
+	for i := range e.Send {
+		o.sent(&e.Send[i], false)
 	}
-	for _, p := range e.SendSync {
-		st.Sent = append(st.Sent, o.sent(p.Message, true))
+	for i := range e.SendSync {
+		o.sent(&e.SendSync[i].Message, true)
 	}
 	st.Fault = e.Fault != nil
 	return st
 }
 
-func (o *Observer) sent(m raft.Message, held bool) abstract.Sent {
-	return abstract.Sent{Call: uint64(m.Call), To: m.To, Held: held, Message: o.message(m.Body)}
+func (o *Observer) sent(m *raft.Message, held bool) {
+	st := &o.step
+	st.Sent = append(st.Sent, abstract.Sent{Call: uint64(m.Call), To: m.To, Held: held})
+	o.message(&st.Sent[len(st.Sent)-1].Message, m.Body)
 }
 
-// event turns an event of the core into one of the model. A kind that is not known
-// here has no name, which is no event of the protocol.
-func (o *Observer) event(ev raft.Event) abstract.Event {
+// event turns an event of the core into one of the model, which is empty. A kind
+// that is not known here has no name, which is no event of the protocol.
+func (o *Observer) event(to *abstract.Event, ev raft.Event) {
 	switch ev := ev.(type) {
 	case raft.Received:
-		m := o.message(ev.Body)
-		return abstract.Event{Kind: m.Kind, Call: uint64(ev.Call), Message: m}
+		o.message(&to.Message, ev.Body)
+		to.Kind, to.Call = to.Message.Kind, uint64(ev.Call)
 	case raft.Answered:
-		m := o.message(ev.Body)
-		return abstract.Event{Kind: m.Kind, Call: uint64(ev.Call), Message: m}
+		o.message(&to.Message, ev.Body)
+		to.Kind, to.Call = to.Message.Kind, uint64(ev.Call)
 	case raft.Unanswered:
-		return abstract.Event{Kind: abstract.Unanswered, Call: uint64(ev.Call), Code: ev.Code}
+		to.Kind, to.Call, to.Code = abstract.Unanswered, uint64(ev.Call), ev.Code
 	case raft.Passed:
-		return abstract.Event{Kind: abstract.Passed}
+		to.Kind = abstract.Passed
 	case raft.Propose:
-		return abstract.Event{Kind: abstract.Propose, Epoch: ev.Epoch, Count: ev.Count}
+		to.Kind, to.Epoch, to.Count = abstract.Propose, ev.Epoch, ev.Count
 	case raft.Written:
-		return abstract.Event{Kind: abstract.Written, Seq: uint64(ev.Seq), End: ev.End}
+		to.Kind, to.Seq, to.End = abstract.Written, uint64(ev.Seq), ev.End
 	case raft.Synced:
-		return abstract.Event{Kind: abstract.Synced, Seq: uint64(ev.Seq), End: ev.End}
+		to.Kind, to.Seq, to.End = abstract.Synced, uint64(ev.Seq), ev.End
 	case raft.Failed:
-		return abstract.Event{Kind: abstract.Failed, Seq: uint64(ev.Seq)}
+		to.Kind, to.Seq = abstract.Failed, uint64(ev.Seq)
 	case raft.SnapshotCreated:
-		return abstract.Event{Kind: abstract.Snapshot, Snapshot: snapshot(ev.Snapshot.ID)}
+		to.Kind, to.Snapshot = abstract.Snapshot, snapshot(ev.Snapshot.ID)
 	case raft.SnapshotDamaged:
-		return abstract.Event{Kind: abstract.Lost, Snapshot: snapshot(ev.ID)}
+		to.Kind, to.Snapshot = abstract.Lost, snapshot(ev.ID)
 	case raft.Installed:
-		return abstract.Event{
-			Kind: abstract.Installed, Seq: uint64(ev.Seq), Snapshot: snapshot(ev.Snapshot.ID), Sets: o.sets(ev.Voters), Levels: levels(ev.Levels),
-		}
+		to.Kind, to.Seq, to.Snapshot = abstract.Installed, uint64(ev.Seq), snapshot(ev.Snapshot.ID)
+		to.Sets, to.Levels = o.sets(ev.Voters), levels(ev.Levels)
 	case raft.Spoiled:
-		return abstract.Event{Kind: abstract.Spoiled, Seq: uint64(ev.Seq)}
+		to.Kind, to.Seq = abstract.Spoiled, uint64(ev.Seq)
 	case raft.Cleaned:
-		return abstract.Event{Kind: abstract.Cleaned, End: ev.Start}
+		to.Kind, to.End = abstract.Cleaned, ev.Start
 	case raft.Resign:
-		return abstract.Event{Kind: abstract.Resign, Epoch: ev.Epoch}
+		to.Kind, to.Epoch = abstract.Resign, ev.Epoch
 	case raft.Dead:
-		return abstract.Event{Kind: abstract.Dead, Node: ev.Leader, Epoch: ev.Epoch}
+		to.Kind, to.Node, to.Epoch = abstract.Dead, ev.Leader, ev.Epoch
 	case raft.Shutdown:
-		return abstract.Event{Kind: abstract.Shutdown}
+		to.Kind = abstract.Shutdown
 	}
-	return abstract.Event{}
 }
 
 // voterCache remembers the last sets: they are values that nobody changes, so one

@@ -31,7 +31,9 @@ func (w *Writer) Started(cfg raft.Config, st raft.Stored, s raft.State, e raft.E
 
 // Stepped writes what the core has made of an event, before any of it is carried
 // out.
-func (w *Writer) Stepped(ev raft.Event, s raft.State, e raft.Effects) { w.write(w.o.Stepped(ev, s, e)) }
+func (w *Writer) Stepped(ev raft.Event, s raft.State, e raft.Effects) {
+	w.write(w.o.Stepped(ev, &s, &e))
+}
 
 // Err is why the writing has ended, or nil.
 func (w *Writer) Err() error { return w.err }
