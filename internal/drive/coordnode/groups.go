@@ -118,6 +118,22 @@ func (n *Groups) Submit(r group.Request, done func()) {
 	p.submit(r)
 }
 
+// EndTransaction hands the end of a transaction to the partition of
+// __consumer_offsets that it is about. done is called once, from any goroutine, when
+// r has its answer; it must not block.
+func (n *Groups) EndTransaction(at kafka.PartitionID, r *group.EndTransaction, done func()) {
+	n.mu.RLock()
+	p := n.led[at]
+	n.mu.RUnlock()
+	if p == nil {
+		group.Refuse(r, kerr.NotCoordinator)
+		done()
+		return
+	}
+	r.Token = done
+	p.submit(r)
+}
+
 // find gives the partition that holds a group, if it is led here.
 func (n *Groups) find(id string) (*partition, kerr.Code) {
 	count := n.cfg.Partitions()
@@ -126,7 +142,7 @@ func (n *Groups) find(id string) (*partition, kerr.Code) {
 	}
 	n.mu.RLock()
 	defer n.mu.RUnlock()
-	if p := n.led[kafka.PartitionID(group.PartitionFor(id, count))]; p != nil {
+	if p := n.led[kafka.PartitionID(kafka.CoordinatedBy(id, count))]; p != nil {
 		return p, kerr.None
 	}
 	return nil, kerr.NotCoordinator

@@ -1,6 +1,9 @@
 package coordnode
 
-import "github.com/ottla/ottla/internal/base/kafka"
+import (
+	"github.com/ottla/ottla/internal/base/batch"
+	"github.com/ottla/ottla/internal/base/kafka"
+)
 
 // Log is __consumer_offsets as its coordinators need it. A partition is only
 // ever used in an epoch in which this node leads it; in another one the calls
@@ -12,6 +15,9 @@ type Log interface {
 	// passed the batch, else with the reason why it may be lost. done may be
 	// called before Append returns, and must not block.
 	Append(p kafka.PartitionID, epoch kafka.Epoch, batch []byte, done func(error)) error
+	// EndTransaction is Append of a transaction marker, sent under a
+	// transaction.version.
+	EndTransaction(p kafka.PartitionID, epoch kafka.Epoch, end batch.EndTxn, version int16, done func(error)) error
 	// Committed calls done, like Append, once the high watermark has reached
 	// end.
 	Committed(p kafka.PartitionID, epoch kafka.Epoch, end kafka.Offset, done func(error))

@@ -123,6 +123,10 @@ func (l *memLog) Append(p kafka.PartitionID, epoch kafka.Epoch, b []byte, done f
 	return nil
 }
 
+func (l *memLog) EndTransaction(p kafka.PartitionID, epoch kafka.Epoch, end batch.EndTxn, _ int16, done func(error)) error {
+	return l.Append(p, epoch, batch.AppendEndTxn(nil, end), done)
+}
+
 func (l *memLog) Committed(p kafka.PartitionID, epoch kafka.Epoch, end kafka.Offset, done func(error)) {
 	l.mu.Lock()
 	part := l.part(p)

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/group"
@@ -98,8 +99,11 @@ func (p *partition) take(r group.Request) (err kerr.Code, refused bool) {
 // writes tells whether a request brings records that could just as well come
 // later.
 func writes(r group.Request) bool {
-	_, yes := r.(*group.CommitOffsets)
-	return yes
+	switch r.(type) {
+	case *group.CommitOffsets, *group.EndTransaction:
+		return true
+	}
+	return false
 }
 
 // finish tells the caller that its request has an answer.
@@ -247,13 +251,25 @@ func (p *partition) send() {
 		if err == nil {
 			p.ship.flying = true
 			p.node.metrics.Batches.Add(1)
-			err = p.node.cfg.Log.Append(p.id, p.epoch, next.batch, func(err error) { p.landed(landed{next.span, err}) })
+			err = p.hand(next, func(err error) { p.landed(landed{next.span, err}) })
 		}
 		if err != nil {
 			p.ship.flying = false
 			p.step(landed{next.span, err}.event())
 		}
 	}
+}
+
+// hand hands a parcel to the log.
+func (p *partition) hand(next parcel, done func(error)) error {
+	log, m := p.node.cfg.Log, next.marker
+	if m == nil {
+		return log.Append(p.id, p.epoch, next.batch, done)
+	}
+	end := batch.EndTxn{
+		Producer: m.Producer, Epoch: m.Epoch, Commit: m.Commit, Coordinator: m.Coordinator, TimestampMs: p.node.now().UnixMilli,
+	}
+	return log.EndTransaction(p.id, p.epoch, end, m.Version, done)
 }
 
 // arm sets the timer to the shard's deadline.

@@ -23,11 +23,13 @@ type shipper struct {
 // span are units from first to last.
 type span struct{ first, last group.Seq }
 
-// parcel is a batch that is ready to go, or units that cannot go at all.
+// parcel is a batch that is ready to go, or a transaction marker, or units that
+// cannot go at all.
 type parcel struct {
 	span
-	batch []byte
-	err   error
+	batch  []byte
+	marker *group.EndTransaction
+	err    error
 }
 
 // landed is how an append ended.
@@ -58,6 +60,11 @@ func (s *shipper) load(records []group.Record, nowMs int64, limit int) {
 		unit := records[:n]
 		records = records[n:]
 		seq := unit[0].Seq
+		if marker := unit[0].Marker; marker != nil {
+			s.seal()
+			s.ready = append(s.ready, parcel{span: span{seq, seq}, marker: marker})
+			continue
+		}
 		if s.open != nil && s.open.Size()+size > limit {
 			s.seal()
 		}

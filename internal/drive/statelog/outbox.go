@@ -16,10 +16,10 @@ const (
 	// by itself is taken when nothing else is there.
 	maxOutbox = 16 << 20
 	// maxAhead is how many batches may wait for their commit before small ones
-	// gather behind them. One is on its way to the followers while the other is
-	// synced; a third would wait for the same disks, only as a batch of its own,
-	// which costs every node a write and a sync.
-	maxAhead = 2
+	// gather behind them. While it waits for disks and followers the requests behind
+	// it are read and decided, so that nothing rests; another batch on its way would
+	// wait for the same disks, and cost every node a write and a sync.
+	maxAhead = 1
 )
 
 // outbox holds what was decided and is not in the log yet.

@@ -8,7 +8,7 @@
 // waiting; each reply waits until its records are committed and applied.
 // Losing leadership drops the speculative state, which is one assignment.
 //
-// What is decided while the log takes a batch, or while two have not been
+// What is decided while the log takes a batch, or while one has not been
 // committed, goes into the next one: a storm of small decisions costs few appends,
 // and a lone one waits for nobody.
 package statelog
@@ -89,6 +89,7 @@ type Runner[S, R any] struct {
 	parked  []parked     // ordered by end
 	lost    error        // what to answer while we do not lead
 	outbox  outbox[S]
+	block   []byte // what is left of it takes the next records; small, or nil
 	// taken are the batches that the log has and that are not applied yet.
 	taken []taken[S]
 	// settling: a decision waits for the log because it changes something beside
@@ -278,21 +279,24 @@ func (r *Runner[S, R]) write(change Change[R]) error {
 	return nil
 }
 
-// A block of encoded records begins with so much room: for what a small change
-// takes, or for a part of a large one.
+// A block of encoded records has room for several small changes, or for a part of
+// a large one. As much as leastRoom is free where a record begins.
 const (
-	leastBlock = 512
+	leastRoom  = 512
+	smallBlock = 4 << 10
 	largeBlock = 64 << 10
 )
 
 // encode gives a batch with the stored form of records. They lie in blocks: what
-// a large change takes is not copied as it grows.
+// a large change takes is not copied as it grows, and small ones share theirs. mu
+// is held.
 func (r *Runner[S, R]) encode(records []R) (b batch[S], err error) {
 	b.framed = make([][]byte, len(records))
-	var block []byte
+	block := r.block
+	r.block = nil
 	for i, rec := range records {
-		if cap(block)-len(block) < min(leastBlock, cap(block)/2) || i == 0 {
-			block = make([]byte, 0, min(max(128*(len(records)-i), leastBlock), largeBlock))
+		if cap(block)-len(block) < leastRoom {
+			block = make([]byte, 0, min(max(128*(len(records)-i), smallBlock), largeBlock))
 		}
 		begin := len(block)
 		if block, err = r.subject.Encode(block, rec); err != nil {
@@ -300,6 +304,9 @@ func (r *Runner[S, R]) encode(records []R) (b batch[S], err error) {
 		}
 		b.framed[i] = block[begin:len(block):len(block)]
 		b.bytes += len(b.framed[i])
+	}
+	if cap(block) == smallBlock {
+		r.block = block
 	}
 	return b, nil
 }

@@ -148,6 +148,7 @@ func TestAnAtomicChangeFitsOneBatchAndOthersAreCut(t *testing.T) {
 		t.Errorf("answered %v", *got)
 	}
 	r.Do(func(int, kafka.Offset) (Change[int], error) { return Change[int]{Records: many}, nil }, func(error) {})
+	r.Applied(MaxBatch) // what may still grow has waited for that
 	r.Wait()
 	if len(log.batches) != 2 || len(log.batches[0]) != MaxBatch || len(log.batches[1]) != 1 {
 		t.Errorf("cut into %d batches", len(log.batches))

@@ -24,15 +24,14 @@ func TestWhatWasWorkedOutIsKnownUntilItIsApplied(t *testing.T) {
 		s.ask("c", add(4))
 		s.steps(t, 1, 0, 1) // the log may still refuse
 		s.answer(nil)
-		s.answer(nil)
 		s.steps(t, 1, 0, 1, 101)
+		s.steps(t, 2, 0, 1) // of another leader
+		s.applied(1)
+		s.steps(t, 1, 0, 1)
+		s.answer(nil)
 		s.steps(t, 1, 1, 4, 106, 110)
 		s.steps(t, 1, 1, 3) // not as it was appended
 		s.steps(t, 1, 2, 4)
-		s.steps(t, 2, 0, 1) // of another leader
-		s.Applied(1)
-		s.steps(t, 1, 0, 1)
-		s.steps(t, 1, 1, 4, 106, 110)
 		s.Applied(4)
 		s.steps(t, 1, 1, 4)
 	})
@@ -45,9 +44,10 @@ func TestWhatWasWorkedOutMovesBehindControlRecords(t *testing.T) {
 		s.ask("a", add(1))
 		s.ask("b", add(2))
 		s.answer(nil)
-		s.answer(nil)
 		s.steps(t, 1, 0, 1)
 		s.steps(t, 1, 5, 6, 101)
+		s.applied(6)
+		s.answer(nil)
 		s.steps(t, 1, 6, 7, 103)
 	})
 }

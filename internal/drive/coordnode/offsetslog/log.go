@@ -4,6 +4,7 @@
 package offsetslog
 
 import (
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/replica"
@@ -24,6 +25,15 @@ func name(p kafka.PartitionID) kafka.TopicPartition {
 // when that will not be known.
 func (l Log) Append(p kafka.PartitionID, epoch kafka.Epoch, batch []byte, done func(error)) error {
 	got, err := l.partitions.Append(name(p), epoch, batch)
+	if err == nil {
+		l.partitions.OnCommit(name(p), got, done)
+	}
+	return err
+}
+
+// EndTransaction appends a transaction marker, like Append.
+func (l Log) EndTransaction(p kafka.PartitionID, epoch kafka.Epoch, end batch.EndTxn, version int16, done func(error)) error {
+	got, err := l.partitions.EndTransaction(name(p), epoch, end, version)
 	if err == nil {
 		l.partitions.OnCommit(name(p), got, done)
 	}

@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/group"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions/testbed"
@@ -105,5 +107,62 @@ func stop(t *testing.T, n *coordnode.Groups) {
 	defer cancel()
 	if err := n.Close(ctx); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// An offset that a transaction has committed, with another broker as coordinator,
+// counts when its marker is written here; so it does when the log is loaded anew.
+func TestAMarkerMakesTheOffsetsOfItsTransactionCount(t *testing.T) {
+	bed := testbed.New(t, vfs.NewMem(), "/data", 1).Start()
+	bed.Topic(kafka.ConsumerOffsetsTopic, 2, "cleanup.policy", "compact")
+	at := kafka.PartitionID(kafka.CoordinatedBy("g", 2))
+	value := metarec.NewOffsetCommitValue()
+	value.Offset = 42
+	key, err := metarec.AppendCoordinatorKey(nil, &metarec.OffsetCommitKey{Group: "g", Topic: "t"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := metarec.AppendCoordinatorValue(nil, value, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := batch.NewBuilder(batch.Options{Transactional: true, Producer: &batch.Producer{ID: 7, Epoch: 1}})
+	w.Add(1000, key, body)
+	if _, err := bed.Find(kafka.ConsumerOffsetsTopic, int(at)).Append(w.Build(nil), true); err != nil {
+		t.Fatal(err)
+	}
+	n := coordinator(bed)
+	fetch := func() *group.FetchOffsets {
+		return &group.FetchOffsets{Call: group.Call{Group: "g"}, Stable: true, Offsets: []group.FetchOffset{{TopicPartition: kafka.TopicPartition{Topic: "t"}}}}
+	}
+	if got := ask(t, n, fetch).Offsets[0]; got.Err != kerr.UnstableOffsetCommit {
+		t.Errorf("before the marker: %+v", got)
+	}
+	end := func(epoch int16) kerr.Code {
+		r, done := &group.EndTransaction{Producer: 7, Epoch: epoch, Commit: true}, make(chan struct{})
+		n.EndTransaction(at, r, func() { close(done) })
+		<-done
+		return r.Err
+	}
+	if code := end(0); code != kerr.InvalidProducerEpoch {
+		t.Errorf("a marker of an old epoch: %v", code)
+	}
+	if code := end(1); code != kerr.None {
+		t.Errorf("the marker: %v", code)
+	}
+	for range 2 {
+		if got := ask(t, n, fetch).Offsets[0]; got.Offset != 42 || got.Err != kerr.None {
+			t.Errorf("after the marker: %+v", got)
+		}
+		if err := n.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		n = coordinator(bed)
+	}
+	if err := n.Close(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	if code := end(1); code != kerr.NotCoordinator {
+		t.Errorf("of who leads no more: %v", code)
 	}
 }
