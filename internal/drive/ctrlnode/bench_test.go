@@ -115,7 +115,7 @@ func BenchmarkAlterOneTopic(b *testing.B) {
 
 // Of what a change allocates only the record and the new paths of the image stay.
 func TestAChangeAllocatesLittle(t *testing.T) {
-	if got := testing.AllocsPerRun(1000, alteration(t)); got > 55 {
-		t.Errorf("a change of one topic's configuration allocates %v times, want 55 at most", got)
+	if got := testing.AllocsPerRun(1000, alteration(t)); got > 48 {
+		t.Errorf("a change of one topic's configuration allocates %v times, want 48 at most", got)
 	}
 }

@@ -37,6 +37,7 @@ func startDuties(n *Node) *duties {
 	d.every(n.cfg.IdleInterval, d.noOp)
 	d.every(n.cfg.BalanceInterval, d.balance)
 	d.every(n.cfg.UncleanInterval, d.electUnclean)
+	d.every(n.cfg.TokenCheck, d.expireTokens)
 	go d.run()
 	return d
 }
@@ -121,6 +122,19 @@ func (d *duties) balance() time.Duration {
 // electUnclean gives leaderless partitions a leader whose topic allows it.
 func (d *duties) electUnclean() time.Duration {
 	return d.elect(d.node.cfg.UncleanInterval, controller.ElectUnclean)
+}
+
+// expireTokens removes delegation tokens whose time is over.
+func (d *duties) expireTokens() time.Duration {
+	again, now := d.node.cfg.TokenCheck, time.Now().UnixMilli()
+	submit(d.node, func(_ kafka.Instant, img *image.Image, _ *controller.Soft) controller.Decision[bool] {
+		decided := controller.ExpireTokens(img, now)
+		if decided.Reply {
+			again = againSoon
+		}
+		return decided
+	}, func(bool, error) {})
+	return again
 }
 
 func (d *duties) elect(interval time.Duration, decide func(*image.Image, *controller.Soft) controller.Decision[controller.Balanced]) time.Duration {

@@ -76,21 +76,23 @@ func TestNobodyWaitsForWhoIsNotElected(t *testing.T) {
 // "Who comes then queues up behind them", and nobody queues up at who is active, or
 // has stopped.
 func TestOnlyARisingControllerKeepsRequests(t *testing.T) {
-	w := &waiting{}
-	var order []int
-	request := func(i int) func() { return func() { order = append(order, i) } }
-	yes, no := func() bool { return true }, func() bool { return false }
-	if w.take(no, request(0)) {
-		t.Error("kept one although it does not rise")
-	}
-	if !w.take(yes, request(1)) || !w.take(no, request(2)) {
-		t.Error("did not keep both")
-	}
-	w.close()
-	if len(order) != 2 || order[0] != 1 || order[1] != 2 {
-		t.Errorf("decided in the order %v", order)
-	}
-	if w.take(yes, request(3)) {
-		t.Error("kept one after the end")
-	}
+	synctest.Test(t, func(t *testing.T) { // no patience runs out while the machine is busy
+		w := &waiting{}
+		var order []int
+		request := func(i int) func() { return func() { order = append(order, i) } }
+		yes, no := func() bool { return true }, func() bool { return false }
+		if w.take(no, request(0)) {
+			t.Error("kept one although it does not rise")
+		}
+		if !w.take(yes, request(1)) || !w.take(no, request(2)) {
+			t.Error("did not keep both")
+		}
+		w.close()
+		if len(order) != 2 || order[0] != 1 || order[1] != 2 {
+			t.Errorf("decided in the order %v", order)
+		}
+		if w.take(yes, request(3)) {
+			t.Error("kept one after the end")
+		}
+	})
 }

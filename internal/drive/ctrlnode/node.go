@@ -55,6 +55,8 @@ type Config struct {
 	BalanceInterval time.Duration
 	// UncleanInterval is unclean.leader.election.interval.ms.
 	UncleanInterval time.Duration
+	// TokenCheck is delegation.token.expiry.check.interval.ms; 0: there are no tokens.
+	TokenCheck time.Duration
 	// FastFencing is ottla.fast.fencing.enable: a broker whose process is proven
 	// to be gone does not keep its session.
 	FastFencing bool
@@ -154,8 +156,11 @@ func (n *Node) Leader(leader kafka.NodeID, epoch kafka.Epoch, latest *image.Imag
 		return
 	}
 	n.endDuties()
-	n.serving.Store(false)
+	served := n.serving.Swap(false)
 	if leader != n.cfg.Self {
+		if served {
+			n.cfg.Log.Info("controller stands by", "epoch", epoch, "leader", int32(leader))
+		}
 		n.runner.Renounce(kerr.Errorf(kerr.NotController, "the active controller is %d", leader))
 		if leader != kafka.NoNode {
 			n.waiting.release()

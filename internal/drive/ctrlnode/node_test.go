@@ -146,7 +146,9 @@ func (q *quorumOfOne) written() []string {
 // anyKeys knows no configuration key.
 type anyKeys struct{}
 
-func (anyKeys) Check(image.Resource, map[string]string) error  { return nil }
+func (anyKeys) Check(image.Resource, map[string]string) error { return nil }
+func (anyKeys) Known(image.ResourceType, string) bool         { return true }
+
 func (anyKeys) List(image.ResourceType, string) (string, bool) { return "", false }
 
 func standby(t *testing.T, idle time.Duration) *quorumOfOne {
