@@ -80,11 +80,20 @@ func (v *View) maybeSnapshot() {
 	img := v.latest
 	go func() {
 		defer func() { <-v.snapshot.running }()
-		if err := v.write(img); err != nil {
+		switch err := v.write(img); {
+		case err == nil:
+		case errors.Is(err, ErrQuorumStopped):
+			v.cfg.Log.Debug("a metadata snapshot was dropped: the node stops", "offset", img.Provenance().Offset+1)
+		default:
 			v.cfg.Log.Error("metadata snapshot failed", "offset", img.Provenance().Offset+1, "err", err)
 		}
 	}()
 }
+
+// ErrQuorumStopped is wrapped by the errors of a Quorum and its SnapshotWriter once the
+// node has left the quorum. Nobody has to act then: the log has all there was to write
+// down.
+var ErrQuorumStopped = errors.New("the quorum was left")
 
 // errGivenUp ends a snapshot that Wait does not wait for any more.
 var errGivenUp = errors.New("the node stops, and its disk is too slow for the snapshot")

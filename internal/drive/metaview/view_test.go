@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -395,6 +396,24 @@ func TestCommitsGoOnWhileASnapshotIsWritten(t *testing.T) {
 	if len(g.snapshots) != 1 || !g.snapshots[0].frozen {
 		t.Errorf("%d snapshots", len(g.snapshots))
 	}
+}
+
+// Rule: nobody has to act when the quorum was left before a snapshot was done.
+func TestASnapshotThatAStopCutsShortIsNoFault(t *testing.T) {
+	f := func(refuse error, want bool) {
+		t.Helper()
+		var said strings.Builder
+		g, s := &ground{high: 1, refuse: refuse}, &seen{}
+		v := newTestView(g, s, SnapshotPolicy{Bytes: 1})
+		v.cfg.Log = slog.New(slog.NewTextHandler(&said, nil))
+		commit(t, v, 0, level())
+		idle(t, v)
+		if (said.Len() > 0) != want {
+			t.Errorf("after %v it says %q", refuse, said.String())
+		}
+	}
+	f(fmt.Errorf("telling: %w", ErrQuorumStopped), false)
+	f(errors.New("no room"), true)
 }
 
 func TestASnapshotOnAHangingDiskIsGivenUp(t *testing.T) {
