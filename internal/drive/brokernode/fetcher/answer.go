@@ -74,8 +74,13 @@ func (s *source) takeOne(id kafka.TopicIDPartition, m *member, p *kmsg.FetchResp
 // took notes how far a replica is behind what is committed, and what it took.
 func (s *source) took(m *member, p *kmsg.FetchResponseTopicPartition) {
 	s.host.figures.Bytes.Add(len(p.RecordBatches))
+	if q := s.host.cfg.Quota; q.Lists(m.part.Name) {
+		q.Record(len(p.RecordBatches))
+	}
 	if at, ok := m.part.Follower().Stands(); ok {
-		m.lag.Store(max(p.HighWatermark-int64(at.End), 0))
+		lag := max(p.HighWatermark-int64(at.End), 0)
+		m.lag.Store(lag)
+		m.caughtUp = lag == 0
 	}
 }
 

@@ -3,6 +3,8 @@ package fetcher
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,9 +44,12 @@ type Config struct {
 	Listener string
 	// Epoch is our broker epoch, which leaders check (KIP-903).
 	Epoch func() kafka.BrokerEpoch
-	// Sources is how many connections there are to one broker at most.
+	// Sources is how many connections there are to one broker at most, until
+	// SetSources (num.replica.fetchers).
 	Sources int
 	Limits  Limits
+	// Quota bounds what throttled replicas take; nil: nothing does.
+	Quota Quota
 	// Connect makes a connection to host:port.
 	Connect func(addr string) Conn
 	Log     *slog.Logger
@@ -61,6 +66,7 @@ type Fetcher struct {
 
 	mu      sync.Mutex
 	closed  bool
+	spread  int // connections to one broker at most
 	sources map[sourceKey]*source
 	follows map[kafka.TopicIDPartition]followed
 }
@@ -83,7 +89,10 @@ type followed struct {
 // New makes a fetcher that fetches nothing before the first Publish.
 func New(cfg Config) *Fetcher {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Fetcher{cfg: cfg, ctx: ctx, cancel: cancel, sources: map[sourceKey]*source{}, follows: map[kafka.TopicIDPartition]followed{}}
+	if cfg.Quota == nil {
+		cfg.Quota = unbounded{}
+	}
+	return &Fetcher{cfg: cfg, ctx: ctx, cancel: cancel, spread: max(cfg.Sources, 1), sources: map[sourceKey]*source{}, follows: map[kafka.TopicIDPartition]followed{}}
 }
 
 // Close ends all fetching and waits for it.
@@ -116,6 +125,21 @@ func (f *Fetcher) Publish(delta image.Delta, _ *image.Image) {
 		for _, s := range f.sources {
 			s.hurry() // the broker it waits for may be there, or elsewhere, now
 		}
+	}
+	f.endIdle()
+}
+
+// SetSources changes how many connections there are to one broker at most. Replicas
+// whose connection is another one now go on there from where they stand.
+func (f *Fetcher) SetSources(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n = max(n, 1); f.closed || n == f.spread {
+		return
+	}
+	f.spread = n
+	for _, id := range slices.Collect(maps.Keys(f.follows)) {
+		f.place(id)
 	}
 	f.endIdle()
 }
@@ -164,7 +188,7 @@ func (f *Fetcher) group(tp kafka.TopicPartition) int {
 		h = 31*h + c
 	}
 	h = 31*h + int32(tp.Partition)
-	return int(uint32(max(h, -h))) % max(f.cfg.Sources, 1)
+	return int(uint32(max(h, -h))) % f.spread
 }
 
 func (f *Fetcher) source(k sourceKey) *source {

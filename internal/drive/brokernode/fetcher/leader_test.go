@@ -32,12 +32,16 @@ type pair struct {
 	leader, follower *testbed.Bed
 	at               *leaderConn
 	fetcher          *Fetcher
+	quota            Quota
 }
 
-func newPair(t *testing.T) *pair {
-	p := &pair{t: t, leader: testbed.New(t, vfs.NewMem(), "/leader", 1), follower: testbed.New(t, vfs.NewMem(), "/follower", 1)}
+func newPair(t *testing.T) *pair { return newPairWith(t, nil) }
+
+// newPairWith has a quota over what the follower copies.
+func newPairWith(t *testing.T, quota Quota) *pair {
+	p := &pair{t: t, quota: quota, leader: testbed.New(t, vfs.NewMem(), "/leader", 1), follower: testbed.New(t, vfs.NewMem(), "/follower", 1)}
 	p.follower.Node = follows
-	p.at = &leaderConn{bed: p.leader, listed: map[kafka.TopicIDPartition]kmsg.FetchRequestTopicPartition{}}
+	p.at = p.conn()
 	p.follower.Then = func(d image.Delta, img *image.Image) {
 		if p.fetcher == nil { // the manager is there only now
 			p.fetcher = New(p.config())
@@ -50,6 +54,10 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
+func (p *pair) conn() *leaderConn {
+	return &leaderConn{bed: p.leader, listed: map[kafka.TopicIDPartition]kmsg.FetchRequestTopicPartition{}}
+}
+
 func (p *pair) config() Config {
 	return Config{
 		Self: follows, Partitions: p.follower.Manager, Listener: "PLAINTEXT", Sources: 1,
@@ -58,6 +66,7 @@ func (p *pair) config() Config {
 			Wait: 500 * time.Millisecond, MinBytes: 1, PartitionBytes: 1 << 20, AnswerBytes: 10 << 20,
 			Timeout: 30 * time.Second, Backoff: time.Second,
 		},
+		Quota:   p.quota,
 		Connect: func(string) Conn { return p.at },
 		Log:     quiet,
 	}
@@ -108,6 +117,7 @@ type leaderConn struct {
 	once   bool          // refuse but one
 	forget bool          // the session, at the next request
 	spoil  bool          // the checksums of all batches
+	single bool          // gives one batch at a time
 	queues bool          // reads a request when the one before is answered, as Apache Kafka does
 	last   chan struct{} // closed when the newest request is answered
 	epoch  int32         // of the session's next request
@@ -254,6 +264,9 @@ func (c *leaderConn) partition(id kafka.TopicIDPartition, asked kmsg.FetchReques
 			c.refuse = kerr.None
 		}
 		return p, true
+	}
+	if c.single {
+		asked.PartitionMaxBytes = 1
 	}
 	part, err := c.bed.Manager.ByID(id)
 	var d partitions.Data

@@ -30,6 +30,7 @@ type source struct {
 
 	members map[kafka.TopicIDPartition]*member
 	resting map[kafka.TopicIDPartition]*member // those of them that are left out for a while
+	held    map[kafka.TopicIDPartition]*member // and those that a quota keeps out; none is in both
 	// due are the members to look at before the next request, as they are new or
 	// stand elsewhere now.
 	due     []kafka.TopicIDPartition
@@ -53,6 +54,8 @@ type member struct {
 	// dueNow: it is in source.due.
 	dueNow bool
 	rest   pause
+	// caughtUp: the last answer left nothing to copy of what is committed.
+	caughtUp bool
 
 	progress // read by others
 }
@@ -67,7 +70,7 @@ func newSource(f *Fetcher, k sourceKey) *source {
 	s := &source{
 		host: f, key: k, wake: make(chan struct{}, 1), orders: map[kafka.TopicIDPartition]*member{},
 		members: map[kafka.TopicIDPartition]*member{}, resting: map[kafka.TopicIDPartition]*member{},
-		gone: map[kafka.TopicIDPartition]string{},
+		held: map[kafka.TopicIDPartition]*member{}, gone: map[kafka.TopicIDPartition]string{},
 	}
 	s.ctx, s.cancel = context.WithCancel(f.ctx)
 	return s
@@ -94,8 +97,9 @@ func (s *source) run() {
 	for s.ctx.Err() == nil {
 		s.takeOrders()
 		s.endRests(time.Now())
-		if len(s.members) == len(s.resting) && (len(s.gone) == 0 || s.session.full()) {
-			s.sleep(s.nextRest(time.Now()))
+		s.sift()
+		if len(s.members) == len(s.resting)+len(s.held) && (len(s.gone) == 0 || s.session.full()) {
+			s.sleep(s.nextLook(time.Now()))
 			continue
 		}
 		if err := s.fetch(); err != nil && s.ctx.Err() == nil {
@@ -157,6 +161,7 @@ func (s *source) remove(id kafka.TopicIDPartition) {
 	}
 	s.unlist(id, m)
 	delete(s.resting, id)
+	delete(s.held, id)
 	delete(s.members, id)
 }
 
@@ -212,7 +217,12 @@ func (s *source) list(a *asking, id kafka.TopicIDPartition) {
 		return
 	}
 	m.dueNow = false
+	delete(s.held, id)
 	if m.rest.on() {
+		return
+	}
+	if s.throttled(m) && s.host.cfg.Quota.Exceeded() {
+		s.hold(id, m)
 		return
 	}
 	at, ok := m.part.Follower().Stands()

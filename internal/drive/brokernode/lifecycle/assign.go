@@ -50,10 +50,11 @@ func (a *assigner) add(replica kafka.TopicIDPartition, dir kafka.DirID) {
 
 func (a *assigner) remove(replica kafka.TopicIDPartition) {
 	a.mu.Lock()
+	_, had := a.queue[replica]
 	delete(a.queue, replica)
 	left := len(a.queue)
 	a.mu.Unlock()
-	if left == 0 {
+	if had && left == 0 {
 		a.life.hurryUnfencing()
 	}
 }

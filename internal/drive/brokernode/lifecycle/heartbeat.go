@@ -117,7 +117,22 @@ func (l *Lifecycle) status() *kmsg.BrokerHeartbeatRequest {
 	for dir := range l.failed {
 		req.OfflineLogDirs = append(req.OfflineLogDirs, dir)
 	}
+	if l.cfg.Cordoned != nil {
+		req.CordonedLogDirs = onWire(l.cfg.Cordoned())
+	}
 	return req
+}
+
+// onWire keeps nil, which says nothing, apart from a list without directories.
+func onWire(ids []kafka.DirID) [][16]byte {
+	if ids == nil {
+		return nil
+	}
+	all := make([][16]byte, len(ids))
+	for i, id := range ids {
+		all[i] = id
+	}
+	return all
 }
 
 func (l *Lifecycle) hear(asked *kmsg.BrokerHeartbeatRequest, reply *kmsg.BrokerHeartbeatResponse) {

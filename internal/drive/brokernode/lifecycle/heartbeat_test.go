@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 )
 
@@ -70,6 +72,32 @@ func TestAnUnregisteredBrokerSaysOnceWhatToDo(t *testing.T) {
 		if n := strings.Count(out.String(), "restart this node"); n != 1 || registered != 1 {
 			t.Errorf("told %d times, registered %d times:\n%s", n, registered, out.String())
 		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Rule (KIP-1066): heartbeats say which directories take no new replicas, at once when
+// that changes; nil, which says nothing, is not an empty list.
+func TestHeartbeatsNameCordonedDirectories(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var now []kafka.DirID
+		d := &desk{}
+		l, stop := start(d, func(c *Config) { c.Cordoned = func() []kafka.DirID { return now } })
+		l.Published(5)
+		f := func(want string, dirs []kafka.DirID) {
+			t.Helper()
+			d.set(func(*desk) { now = dirs })
+			l.CordonChanged()
+			synctest.Wait()
+			if got := fmt.Sprintf("%v %v", d.last().CordonedLogDirs == nil, len(d.last().CordonedLogDirs)); got != want {
+				t.Errorf("%v: %s, want %s", dirs, got, want)
+			}
+		}
+		f("true 0", nil)
+		f("false 0", []kafka.DirID{})
+		f("false 2", []kafka.DirID{{1}, {2}})
 		if err := stop(); err != nil {
 			t.Error(err)
 		}

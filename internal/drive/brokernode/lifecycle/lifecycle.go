@@ -62,14 +62,18 @@ type Config struct {
 	// DirFailureTimeout is log.dir.failure.timeout.ms: a failed directory that
 	// the controller has not heard of by then stops the broker.
 	DirFailureTimeout time.Duration
-	Controller        Controller
-	Log               *slog.Logger
+	// Cordoned are the directories that take no new replicas (KIP-1066), for each
+	// heartbeat; nil where the cluster has no place for them. It may be nil itself.
+	Cordoned   func() []kafka.DirID
+	Controller Controller
+	Log        *slog.Logger
 }
 
 // Lifecycle runs a broker's registration from start to shutdown.
 type Lifecycle struct {
 	cfg    Config
 	kick   chan struct{} // room for one: a heartbeat is due before its time
+	amends chan struct{} // room for one: the registration is to be amended
 	assign *assigner
 
 	// published is the highest metadata offset that this broker has applied.
@@ -91,6 +95,7 @@ func New(cfg Config) *Lifecycle {
 	l := &Lifecycle{
 		cfg:      cfg,
 		kick:     make(chan struct{}, 1),
+		amends:   make(chan struct{}, 1),
 		failed:   map[kafka.DirID]time.Time{},
 		told:     map[kafka.DirID]bool{},
 		unfenced: make(chan struct{}),
@@ -114,14 +119,12 @@ func (l *Lifecycle) Run(ctx context.Context) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	assigned := make(chan struct{})
-	go func() {
-		defer close(assigned)
-		l.assign.run(ctx)
-	}()
+	var beside sync.WaitGroup
+	beside.Go(func() { l.assign.run(ctx) })
+	beside.Go(func() { l.amend(ctx) })
 	err := l.beat(ctx)
 	stop()
-	<-assigned
+	beside.Wait()
 	return err
 }
 
@@ -152,7 +155,7 @@ func (l *Lifecycle) Assign(replica kafka.TopicIDPartition, dir kafka.DirID) {
 	l.assign.add(replica, dir)
 }
 
-// Unassign forgets a report: the replica is gone.
+// Unassign forgets a report: metadata says so by now, or the replica is gone.
 func (l *Lifecycle) Unassign(replica kafka.TopicIDPartition) { l.assign.remove(replica) }
 
 // QueuedAssignments is the metric QueuedReplicaToDirAssignments.
@@ -167,6 +170,9 @@ func (l *Lifecycle) DirFailed(dir kafka.DirID) {
 	l.mu.Unlock()
 	l.hurry()
 }
+
+// CordonChanged reports with a heartbeat at once that Cordoned says something else.
+func (l *Lifecycle) CordonChanged() { l.hurry() }
 
 // Leave asks the controller to move leadership away and waits until it lets us
 // go, or ctx ends.

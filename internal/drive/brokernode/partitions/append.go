@@ -4,6 +4,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/edge/await"
+	"github.com/ottla/ottla/internal/edge/storage"
 )
 
 // Appended is where a batch went.
@@ -21,17 +22,35 @@ type Appended struct {
 // Append appends one batch that batch.ValidateProduce has passed. Offsets and
 // the leader epoch are written into b. waitsForAll says that the producer will
 // wait for all in-sync replicas (acks=-1), and is refused when there are too
-// few. Errors carry a kerr code.
+// few. A batch of a transaction that is not open here is refused, see
+// AppendGuarded. Errors carry a kerr code.
 func (p *Partition) Append(b []byte, waitsForAll bool) (Appended, error) {
+	return p.AppendGuarded(b, waitsForAll, 0)
+}
+
+// AppendGuarded is Append of a batch that may be the first of its transaction, with
+// the guard of BeginTransaction.
+func (p *Partition) AppendGuarded(b []byte, waitsForAll bool, guard storage.Guard) (Appended, error) {
+	return p.appendAndWake(b, waitsForAll, kafka.NoEpoch, storage.Origin{Verified: p.host.Verifies(), Guard: guard})
+}
+
+// appendAndWake appends in a leader epoch, kafka.NoEpoch for whichever it is.
+func (p *Partition) appendAndWake(b []byte, waitsForAll bool, epoch kafka.Epoch, from storage.Origin) (Appended, error) {
 	var room [8]*await.Parked
 	p.mu.Lock()
-	got, wake, err := p.append(b, waitsForAll, room[:0])
+	got, wake, err := Appended{}, room[:0], error(nil)
+	if epoch != kafka.NoEpoch {
+		err = p.leads(epoch)
+	}
+	if err == nil {
+		got, wake, err = p.append(b, waitsForAll, from, wake)
+	}
 	p.mu.Unlock()
 	await.PokeAll(wake)
 	return got, err
 }
 
-func (p *Partition) append(b []byte, waitsForAll bool, wake []*await.Parked) (Appended, []*await.Parked, error) {
+func (p *Partition) append(b []byte, waitsForAll bool, from storage.Origin, wake []*await.Parked) (Appended, []*await.Parked, error) {
 	if err := p.online(); err != nil {
 		return Appended{}, wake, err
 	}
@@ -39,7 +58,7 @@ func (p *Partition) append(b []byte, waitsForAll bool, wake []*await.Parked) (Ap
 		return Appended{}, wake, err
 	}
 	epoch := p.core.LeaderEpoch()
-	stored, err := p.log.AppendLeader(b, epoch)
+	stored, err := p.log.AppendFrom(b, epoch, from)
 	if err != nil {
 		return Appended{}, wake, err
 	}
@@ -59,15 +78,7 @@ func (p *Partition) append(b []byte, waitsForAll bool, wake []*await.Parked) (Ap
 // AppendAt is Append for coordinators, whose batches are good by construction
 // and belong to one leader epoch: in another they are refused.
 func (p *Partition) AppendAt(epoch kafka.Epoch, b []byte) (Appended, error) {
-	var room [8]*await.Parked
-	p.mu.Lock()
-	got, wake, err := Appended{}, room[:0], p.leads(epoch)
-	if err == nil {
-		got, wake, err = p.append(b, true, wake)
-	}
-	p.mu.Unlock()
-	await.PokeAll(wake)
-	return got, err
+	return p.appendAndWake(b, true, epoch, storage.Origin{})
 }
 
 // Acked tells whether a producer can be answered that has appended a batch, and

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/pmap"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/core/replica"
 )
@@ -74,8 +75,8 @@ func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.Topic
 		if dir := p.dirNow(); !m.cfg.Dirs.Online(dir) {
 			p.membership().failed(dir) // DirFailed may have looked before the replica was there
 		}
-	case p.dirNow() != wanted && m.cfg.Dirs.Online(p.dirNow()):
-		m.cfg.Assign.Assign(id, p.dirNow())
+	case m.cfg.Dirs.Online(p.dirNow()):
+		m.report(p, wanted)
 	}
 	p.membership().moves(part.Adding)
 	if err := p.membership().assign(m.assignment(img, part)); err != nil {
@@ -88,7 +89,8 @@ func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.Topic
 // stays offline and answers KAFKA_STORAGE_ERROR.
 //
 // A replica that has existed before is not made anew while a directory does not
-// work: its records may lie there (KIP-858).
+// work: its records may lie there. Where metadata knows no directory of it, it would
+// count as usable, so it is told to be lost (KIP-858).
 func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 	if l, ok := m.loaded[p.Name]; ok && l.Topic == p.ID.Topic {
 		delete(m.loaded, p.Name)
@@ -100,6 +102,9 @@ func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 	target := wanted
 	if !m.cfg.Dirs.Online(wanted) {
 		if !fresh && m.cfg.Dirs.AnyOffline() {
+			if image.Unplaced(wanted) {
+				m.cfg.Assign.Assign(p.ID, kafka.DirLost)
+			}
 			return
 		}
 		target = kafka.DirID{}
@@ -120,9 +125,16 @@ func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 	m.report(p, wanted)
 }
 
-// report tells the controller where a replica lies, if it believes otherwise.
+// report tells the controller where a replica lies, if it believes otherwise, and
+// takes back what it need not be told any more. What was there before directories
+// had ids is in the only one that there is: when there are several, the registration
+// says so for all of it at once (KIP-858).
 func (m *Manager) report(p *Partition, believed kafka.DirID) {
-	if dir := p.dirNow(); dir != believed {
+	dir := p.dirNow()
+	switch {
+	case dir == believed:
+		m.cfg.Assign.Unassign(p.ID)
+	case believed != kafka.DirMigrating || m.cfg.Dirs.Several():
 		m.cfg.Assign.Assign(p.ID, dir)
 	}
 }
@@ -208,10 +220,27 @@ func (m *Manager) configure(delta *image.Delta, img *image.Image) {
 		return
 	}
 	for _, r := range delta.Configs {
-		if r.Type == image.TopicResource {
+		if r.Type == image.TopicResource && (delta.Before == nil || sayOther(delta.Before.Config(r), img.Config(r))) {
 			m.configureTopic(r.Name, img)
 		}
 	}
+}
+
+// sayOther tells whether two versions of a topic's settings say different things to
+// its logs. Lists of throttled replicas, which change again and again while
+// partitions move, say nothing to them.
+func sayOther(before, after pmap.Map[string, string]) bool {
+	for key, value := range after.All() {
+		if old, had := before.Get(key); (!had || old != value) && config.OfLog(key) {
+			return true
+		}
+	}
+	for key := range before.All() {
+		if !after.Has(key) && config.OfLog(key) {
+			return true
+		}
+	}
+	return false
 }
 
 func (m *Manager) configureTopic(name string, img *image.Image) {

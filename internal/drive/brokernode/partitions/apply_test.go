@@ -9,6 +9,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/base/pmap"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/core/replica"
@@ -231,6 +232,33 @@ func TestConfigurationsReachTheReplicas(t *testing.T) {
 		return
 	}
 	t.Error("acks=all was taken with one replica of two in sync and min.insync.replicas 3")
+}
+
+// Lists of throttled replicas say nothing to a log, in whatever company they come; all
+// else does, also what is taken back.
+func TestWhichSettingsSayOtherToALog(t *testing.T) {
+	const listed = "leader.replication.throttled.replicas"
+	f := func(before, after map[string]string, want bool) {
+		t.Helper()
+		of := func(all map[string]string) pmap.Map[string, string] {
+			m := pmap.Ordered[string, string]()
+			for key, value := range all {
+				m = m.With(key, value)
+			}
+			return m
+		}
+		if got := partitions.SayOther(of(before), of(after)); got != want {
+			t.Errorf("from %v to %v: %v", before, after, got)
+		}
+	}
+	type settings = map[string]string
+	f(nil, settings{listed: "0:1"}, false)
+	f(settings{listed: "0:1", "segment.ms": "7"}, settings{listed: "0:2", "segment.ms": "7"}, false)
+	f(settings{listed: "0:1"}, nil, false)
+	f(nil, settings{"nobody.knows": "1"}, false)
+	f(nil, settings{"segment.ms": "7"}, true)
+	f(settings{listed: "0:1", "segment.ms": "7"}, settings{listed: "0:2", "segment.ms": "8"}, true)
+	f(settings{listed: "0:1", "segment.ms": "7"}, settings{listed: "0:1"}, true)
 }
 
 type elections []string

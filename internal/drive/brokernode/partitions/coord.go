@@ -1,6 +1,7 @@
 package partitions
 
 import (
+	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/edge/await"
 )
@@ -15,6 +16,16 @@ func (m *Manager) Append(tp kafka.TopicPartition, epoch kafka.Epoch, b []byte) (
 		return Appended{}, err
 	}
 	return p.AppendAt(epoch, b)
+}
+
+// EndTransaction appends a transaction marker, like Append. See
+// Partition.EndTransaction.
+func (m *Manager) EndTransaction(tp kafka.TopicPartition, epoch kafka.Epoch, end batch.EndTxn, version int16) (Appended, error) {
+	p, err := m.Named(tp)
+	if err != nil {
+		return Appended{}, err
+	}
+	return p.EndTransaction(epoch, end, version)
 }
 
 // OnCommit calls done once, with nil when all in-sync replicas have what was

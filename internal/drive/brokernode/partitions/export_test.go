@@ -1,6 +1,10 @@
 package partitions
 
-import "github.com/ottla/ottla/internal/base/kafka"
+import (
+	"time"
+
+	"github.com/ottla/ottla/internal/base/kafka"
+)
 
 // Durable is how far the disk is known to hold the log.
 func (p *Partition) Durable() (kafka.Offset, error) {
@@ -14,3 +18,10 @@ func (p *Partition) Durable() (kafka.Offset, error) {
 func (m *Manager) Counted() (in, out, failed float64) {
 	return m.figures.ReassignmentIn.Value(), m.figures.ReassignmentOut.Value(), m.figures.ApplyErrors.Value()
 }
+
+// IsLate tells whether a transaction counts as late.
+func (m *Manager) IsLate(since int64, now time.Time) bool { return m.isLate(since, now) }
+
+// SayOther tells whether two versions of a topic's settings say different things to its
+// logs.
+var SayOther = sayOther

@@ -2,6 +2,7 @@ package partitions
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -55,6 +56,13 @@ func (p Follower) Stands() (f Following, ok bool) {
 		Leader: p.core.Leader(), Epoch: p.core.LeaderEpoch(), End: p.log.End(), LastEpoch: p.log.LastEpoch(),
 		LogStart: p.log.Start(), HighWatermark: p.core.HighWatermark(),
 	}, true
+}
+
+// InSync tells whether the replica is in the ISR, as far as it is known here.
+func (p Follower) InSync() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.core != nil && slices.Contains(p.core.ISR(), p.host.cfg.Self)
 }
 
 // Take takes a leader's answer to a fetch from where the replica stood: it cuts

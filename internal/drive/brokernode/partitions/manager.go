@@ -33,13 +33,16 @@ type Dirs interface {
 	Online(dir kafka.DirID) bool
 	// AnyOffline tells whether a configured directory does not work.
 	AnyOffline() bool
+	// Several tells whether more than one directory is configured.
+	Several() bool
 }
 
 // LoadedLog is a log that was there at the start.
 type LoadedLog = dirs.LoadedLog
 
 // Assigner is told in which directory a replica lies, where metadata says
-// something else (KIP-858), and which replicas are gone. It must not block.
+// something else (KIP-858), and of which replicas there is nothing to tell any more:
+// metadata agrees, or they are gone. It must not block.
 type Assigner interface {
 	Assign(replica kafka.TopicIDPartition, dir kafka.DirID)
 	Unassign(replica kafka.TopicIDPartition)
@@ -71,8 +74,12 @@ type Config struct {
 	ISR ISRProposer
 	// Elections of the topics named, for coordinators.
 	Elections map[string]Elections
-	Timers    *await.Timers
-	Log       *slog.Logger
+	// Verify tells whether a transactional batch is refused unless its transaction
+	// is open here, or its coordinator was asked
+	// (transaction.partition.verification.enable). Nil: it is.
+	Verify func() bool
+	Timers *await.Timers
+	Log    *slog.Logger
 }
 
 // Manager holds the replicas of this broker and follows metadata.
@@ -80,8 +87,10 @@ type Manager struct {
 	cfg    Config
 	began  time.Time
 	lagMax time.Duration
-	image  atomic.Pointer[image.Image]
-	work   sync.WaitGroup // syncs under way
+	// lateAfter is for how long a transaction may be open before it is late.
+	lateAfter time.Duration
+	image     atomic.Pointer[image.Image]
+	work      sync.WaitGroup // syncs under way
 
 	figures figures
 	traffic traffics
@@ -104,7 +113,8 @@ type Manager struct {
 func NewManager(c Config) *Manager {
 	m := &Manager{
 		cfg: c, began: time.Now(), lagMax: c.Broker.Duration("replica.lag.time.max.ms"),
-		byName: map[kafka.TopicPartition]*Partition{}, byID: map[kafka.TopicIDPartition]*Partition{},
+		lateAfter: c.Broker.Duration("transaction.max.timeout.ms") + lateBuffer,
+		byName:    map[kafka.TopicPartition]*Partition{}, byID: map[kafka.TopicIDPartition]*Partition{},
 		loaded: map[kafka.TopicPartition]LoadedLog{}, defaults: config.TopicDefaults(c.Broker),
 	}
 	m.image.Store(image.Empty())

@@ -2,6 +2,7 @@ package partitions
 
 import (
 	"strconv"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metrics"
@@ -42,6 +43,9 @@ type seen struct {
 	// has, producers how many it remembers.
 	needed, segments, producers int
 	stable                      kafka.Offset
+	// late: nothing was heard of the producer of the oldest open transaction for
+	// longer than its coordinator lets any transaction be open.
+	late bool
 }
 
 func (s *seen) leads() bool      { return s.part != nil && !s.at.Offline && s.at.Role == replica.Leading }
@@ -57,7 +61,7 @@ func (s *seen) replicas() int { return len(s.part.Replicas) - len(s.part.Adding)
 
 // look reads all replicas.
 func (m *Manager) look() []seen {
-	img, all := m.Image(), m.All()
+	img, all, now := m.Image(), m.All(), time.Now()
 	list := make([]seen, len(all))
 	for i, p := range all {
 		s := &list[i]
@@ -71,6 +75,7 @@ func (m *Manager) look() []seen {
 		p.mu.Unlock()
 		if log != nil {
 			s.segments, s.producers, s.stable = log.Segments(), log.ProducerCount(), log.LastStable(s.at.HighWatermark)
+			s.late = m.isLate(log.OpenSince(), now)
 		}
 	}
 	return list
@@ -117,6 +122,8 @@ func sums() []metrics.Reading[[]seen] {
 		count("atminisrpartitioncount", "Led partitions whose ISR is just large enough for acks=all.", (*seen).atMin),
 		count("offlinereplicacount", "Replicas in a failed log directory. Alert above 0.", (*seen).offline),
 		count("reassigningpartitions", "Led partitions whose replicas are being moved.", (*seen).reassigned),
+		count("partitionswithlatetransactionscount", "Led partitions whose oldest transaction is open for 5 minutes more than transaction.max.timeout.ms without a word of its producer: its coordinator has forgotten it. Alert above 0.",
+			func(s *seen) bool { return s.leads() && s.late }),
 		{Name: "kafka_server_replicamanager_produceridcount", Help: "Idempotent producers that are remembered, once for each partition.",
 			One: func(list []seen) float64 {
 				n := 0

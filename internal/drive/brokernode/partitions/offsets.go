@@ -35,7 +35,7 @@ func (p *Partition) Find(r Reader, current kafka.Epoch, time int64) (Position, e
 	var at bounds
 	known := false
 	if err == nil {
-		at, known = bounds{p.log, p.core.HighWatermark(), r}, p.core.LatestKnown()
+		at, known = bounds{log: p.log, hw: p.core.HighWatermark(), reader: r}, p.core.LatestKnown()
 	}
 	p.mu.Unlock()
 	if err != nil {

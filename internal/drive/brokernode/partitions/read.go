@@ -1,6 +1,8 @@
 package partitions
 
 import (
+	"slices"
+
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/replica"
@@ -33,6 +35,10 @@ type Want struct {
 	MaxBytes int
 	// AtLeastOne: a first batch that is larger than MaxBytes is given whole.
 	AtLeastOne bool
+	// Throttled: the replica is throttled here and the leader's quota is used up. A
+	// follower outside the ISR gets no records then; one in it gets them in any case,
+	// as writes wait for it (KIP-73).
+	Throttled bool
 }
 
 // Data is what a partition has for a reader.
@@ -52,6 +58,8 @@ type Data struct {
 	// Readable: the reader may see records at the offset, whether the limits let
 	// some be given or not.
 	Readable bool
+	// Held: a quota keeps the records from the reader.
+	Held bool
 }
 
 // Divergence is an epoch and where it ends in the leader's log.
@@ -65,6 +73,7 @@ type bounds struct {
 	log    *storage.Log
 	hw     kafka.Offset
 	reader Reader
+	held   bool // no records for the reader
 }
 
 // Read reads from a partition we lead. Errors carry a kerr code.
@@ -118,13 +127,14 @@ func (p *Partition) admit(r Reader, w Want, watch *await.Watch, wake []*await.Pa
 	default:
 		p.reads.Add(watch)
 	}
-	return bounds{p.log, p.core.HighWatermark(), r}, wake, nil
+	held := w.Throttled && r.isFollower() && !slices.Contains(p.core.ISR(), r.Follower)
+	return bounds{log: p.log, hw: p.core.HighWatermark(), reader: r, held: held}, wake, nil
 }
 
 // noteFollower lets the core know where a follower's log ends, unless its log
 // is not a beginning of ours. mu is held.
 func (p *Partition) noteFollower(r Reader, w Want, wake []*await.Parked) ([]*await.Parked, error) {
-	if d, err := (bounds{p.log, 0, r}).divergence(w); d != nil || err != nil {
+	if d, err := (bounds{log: p.log, reader: r}).divergence(w); d != nil || err != nil {
 		return wake, err
 	}
 	if w.Offset < p.log.Start() || w.Offset > p.log.End() {
@@ -142,7 +152,10 @@ func (b bounds) data(w Want) (d Data, err error) {
 		return d, err
 	}
 	below := b.below(d.LastStable)
-	d.Readable = w.Offset < below
+	d.Readable, d.Held = w.Offset < below, b.held
+	if b.held {
+		return d, nil
+	}
 	d.Records, err = b.read(w, below)
 	d.Closed = d.Records.Len > 0 && w.Offset < b.log.ActiveSegment()
 	if err != nil || !b.reader.Committed {

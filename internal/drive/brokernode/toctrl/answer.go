@@ -14,7 +14,7 @@ import (
 // reason why there is none.
 func (c *Channel) answered(e *errand, l Leader, resp kmsg.Response, err error) {
 	moved := errors.Is(err, errMoved)
-	again := transport.Unsent(err) || err != nil && e.ctx.Err() == nil && Repeatable(e.req)
+	again := transport.Unsent(err) || err != nil && !e.over() && Repeatable(e.req)
 	switch {
 	case err == nil && e.own():
 		c.deliver(e, resp, nil)

@@ -32,7 +32,7 @@ func (l Leader) known() bool { return l.Node != kafka.NoNode }
 var nobody = Leader{Node: kafka.NoNode, Epoch: kafka.NoEpoch}
 
 // Local serves a request in this process, as from a client.
-type Local func(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error))
+type Local func(ctx context.Context, from transport.Caller, req kmsg.Request, done func(kmsg.Response, error))
 
 // Config is what a channel needs.
 type Config struct {
@@ -40,13 +40,13 @@ type Config struct {
 	// Local serves requests when this node is the active controller; nil where
 	// the node has no controller.
 	Local Local
-	// Newest is the newest version that Local serves of a key.
-	Newest func(key int16) (int16, bool)
+	// Serves is the range of versions that Local serves of a key.
+	Serves func(key int16) (minVersion, maxVersion int16, ok bool)
 	// Own is how our own requests appear to Local.
-	Own *transport.ConnInfo
+	Own transport.Caller
 	// Seal and Unseal put a client's request into an Envelope and read its
 	// answer (KIP-590).
-	Seal   func(from *transport.ConnInfo, req kmsg.Request) *kmsg.EnvelopeRequest
+	Seal   func(from transport.Caller, req kmsg.Request) *kmsg.EnvelopeRequest
 	Unseal func(req kmsg.Request, answer *kmsg.EnvelopeResponse) (kmsg.Response, error)
 	// Elsewhere tells whether an answer says that its sender is not the active
 	// controller.
@@ -128,6 +128,26 @@ func (c *Channel) Close() {
 // here tells whether requests to l stay in this process.
 func (c *Channel) here(l Leader) bool { return l.Node == c.cfg.Self && c.cfg.Local != nil }
 
+// Serves is the range of versions that the active controller serves of a key, empty
+// where it has none of them. known is false while no controller is connected to.
+func (c *Channel) Serves(key int16) (minVersion, maxVersion int16, known bool) {
+	c.mu.RLock()
+	l := c.target
+	c.mu.RUnlock()
+	var ok bool
+	switch {
+	case c.here(l):
+		minVersion, maxVersion, ok = c.cfg.Serves(key)
+		known = true
+	case l.known():
+		minVersion, maxVersion, ok, known = c.cfg.Pool.Get(l.Addr).Offers(key)
+	}
+	if !ok {
+		return 0, -1, known
+	}
+	return minVersion, maxVersion, known
+}
+
 // Do sends one of this broker's own requests and waits for the answer. While no
 // connection to a controller can be made nothing has been sent, so it looks for
 // one until ctx ends; the error is NOT_CONTROLLER then.
@@ -143,21 +163,23 @@ func (c *Channel) Do(ctx context.Context, req kmsg.Request) (kmsg.Response, erro
 }
 
 // Forward takes a client's request to the controller. done is called once,
-// perhaps before Forward returns. Where no controller is known, or none can be
-// connected to, it is looked for until ctx ends or the time has passed that the
-// request gives the controller. The error is REQUEST_TIMED_OUT then, as in Kafka,
+// perhaps before Forward returns. A request has 30 s. Where no controller is known,
+// or none can be connected to, it is looked for until they or ctx end, or the time has
+// passed that the request gives the controller. The error is REQUEST_TIMED_OUT then, as in Kafka,
 // and also when the connection broke, or the controller moved, after the request
 // was sent: its message tells which, as the outcome is unknown only in the second
 // case.
-func (c *Channel) Forward(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
+func (c *Channel) Forward(ctx context.Context, from transport.Caller, req kmsg.Request, done func(kmsg.Response, error)) {
 	if n := c.metrics.underWay.Add(1); n > MaxUnderWay {
 		c.metrics.underWay.Add(-1)
 		c.metrics.Refused.Add(1)
 		done(nil, errTooMany)
 		return
 	}
-	c.send(&errand{ctx: ctx, from: from, req: req, giveUp: giveUp(req), done: func(resp kmsg.Response, err error) {
+	e := &errand{ctx: ctx, from: from, req: req, done: func(resp kmsg.Response, err error) {
 		c.metrics.underWay.Add(-1)
 		done(resp, err)
-	}})
+	}}
+	e.limit()
+	c.send(e)
 }

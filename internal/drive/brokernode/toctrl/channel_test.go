@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/wire"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
@@ -40,7 +41,7 @@ func TestCloseAnswersWhoWaitsForAController(t *testing.T) {
 func TestForwardWaitsForAController(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, got := broker(t, nil), gather(t)
-		c.cfg.Local = func(_ context.Context, _ *transport.ConnInfo, _ kmsg.Request, done func(kmsg.Response, error)) {
+		c.cfg.Local = func(_ context.Context, _ transport.Caller, _ kmsg.Request, done func(kmsg.Response, error)) {
 			done(kmsg.NewPtrCreateTopicsResponse(), nil)
 		}
 		c.Forward(t.Context(), client, kmsg.NewPtrCreateTopicsRequest(), got.of())
@@ -84,10 +85,10 @@ func TestNoControllerIsFoundInTime(t *testing.T) {
 func TestTheNextControllerIsAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, got := broker(t, refuseAll), gather(t)
-		c.cfg.Local = func(_ context.Context, _ *transport.ConnInfo, _ kmsg.Request, done func(kmsg.Response, error)) {
+		c.cfg.Local = func(_ context.Context, _ transport.Caller, _ kmsg.Request, done func(kmsg.Response, error)) {
 			done(kmsg.NewPtrCreateTopicsResponse(), nil)
 		}
-		c.cfg.Newest = func(int16) (int16, bool) { return 0, false }
+		c.cfg.Serves = func(int16) (int16, int16, bool) { return 0, 0, false }
 		c.Moved(Leader{Node: 2, Epoch: 1, Addr: "gone:1"})
 		c.Forward(t.Context(), client, kmsg.NewPtrCreateTopicsRequest(), got.of())
 		ours := got.of()
@@ -172,4 +173,37 @@ func TestRequestsOfClientsAreBounded(t *testing.T) {
 	if n := c.metrics.underWay.Load(); n != 0 {
 		t.Errorf("%d under way at the end", n)
 	}
+}
+
+// "The advertised range is the intersection with the active controller's range (if
+// known)": an API that the controller lacks has an empty range, one of a controller
+// that nobody is connected to has none.
+func TestTheControllersRangesAreKnownOnceItIsConnected(t *testing.T) {
+	rig := startController(t)
+	c := broker(t, nil)
+	f := func(key, oldest, newest int16, known bool) {
+		t.Helper()
+		if a, b, ok := c.Serves(key); a != oldest || b != newest || ok != known {
+			t.Errorf("API %d: %d to %d, known %v", key, a, b, ok)
+		}
+	}
+	const createTopics, nobodys = 19, 4
+	f(createTopics, 0, -1, false)
+	c.Moved(rig.at(1, 1))
+	f(createTopics, 0, -1, false)
+	answered := make(chan struct{})
+	go func() {
+		defer close(answered)
+		_, _ = c.Do(t.Context(), kmsg.NewPtrAllocateProducerIDsRequest())
+	}()
+	rig.take(t).answer()
+	<-answered
+	oldest, newest, _ := wire.Known(createTopics)
+	f(createTopics, oldest, newest, true)
+	f(nobodys, 0, -1, true)
+	c.cfg.Serves = func(key int16) (int16, int16, bool) { return 3, 4, key == createTopics }
+	c.cfg.Local = func(context.Context, transport.Caller, kmsg.Request, func(kmsg.Response, error)) {}
+	c.Moved(Leader{Node: c.cfg.Self, Epoch: 2})
+	f(createTopics, 3, 4, true)
+	f(nobodys, 0, -1, true)
 }

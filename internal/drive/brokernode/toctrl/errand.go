@@ -34,13 +34,14 @@ var (
 
 // errand is a request on its way to the controller.
 type errand struct {
-	ctx  context.Context     // ends when nobody waits for an answer any more
-	from *transport.ConnInfo // the client; nil: the request is our own
+	ctx  context.Context  // ends when nobody waits for an answer any more
+	from transport.Caller // the client; without a connection the request is our own
 	req  kmsg.Request
 	done func(kmsg.Response, error)
-	// giveUp is when the search for a controller ends, zero if only with ctx.
-	giveUp time.Time
-	rest   time.Duration // the last wait before it was sent once more
+	// deadline is when nobody waits any more, and giveUp when the search for a
+	// controller ends; zero if only with ctx.
+	deadline, giveUp time.Time
+	rest             time.Duration // the last wait before it was sent once more
 
 	// The rest means something only while the errand is parked, and is guarded by
 	// Channel.mu.
@@ -49,7 +50,7 @@ type errand struct {
 	unwatch func()      // stops watching for the end of the search
 }
 
-func (e *errand) own() bool { return e.from == nil }
+func (e *errand) own() bool { return e.from.ConnInfo == nil }
 
 // finish answers. Clients are told in Kafka's way that there is no controller.
 func (e *errand) finish(resp kmsg.Response, err error) {
@@ -59,13 +60,25 @@ func (e *errand) finish(resp kmsg.Response, err error) {
 	e.done(resp, err)
 }
 
-// giveUp is when a request's own time is over, zero if it names none.
-func giveUp(req kmsg.Request) time.Time {
-	r, ok := req.(kmsg.TimeoutRequest)
-	if !ok {
-		return time.Time{}
+// over tells whether nobody waits any more.
+func (e *errand) over() bool {
+	return e.ctx.Err() != nil || !e.deadline.IsZero() && !time.Now().Before(e.deadline)
+}
+
+// clientPatience is how long a client's request may take: what clients wait for an
+// answer by default.
+const clientPatience = 30 * time.Second
+
+// limit bounds the time of a client's request, and of its search by the time that
+// it gives the controller, if it names one.
+func (e *errand) limit() {
+	now := time.Now()
+	e.deadline = now.Add(clientPatience)
+	e.giveUp = e.deadline
+	if r, ok := e.req.(kmsg.TimeoutRequest); ok {
+		own := time.Duration(max(0, r.Timeout())) * time.Millisecond
+		e.giveUp = now.Add(min(own, clientPatience))
 	}
-	return time.Now().Add(time.Duration(max(0, r.Timeout())) * time.Millisecond)
 }
 
 // searching is the context of an errand's search.
@@ -190,24 +203,30 @@ func (c *Channel) hand(e *errand, l Leader) {
 		c.cfg.Pool.Send(e.ctx, l.Addr, e.req, got)
 		return
 	}
-	c.cfg.Clients.Send(e.ctx, l.Addr, c.cfg.Seal(e.from, e.req), got)
+	c.cfg.Clients.SendBy(e.ctx, l.Addr, e.deadline, c.cfg.Seal(e.from, e.req), got)
 }
 
 // serve serves an errand in this process.
 func (c *Channel) serve(e *errand) {
 	from := e.from
+	from.Forwarded = true
 	if e.own() {
 		from = c.cfg.Own
-		if newest, ok := c.cfg.Newest(e.req.Key()); ok {
+		if _, newest, ok := c.cfg.Serves(e.req.Key()); ok {
 			e.req.SetVersion(min(newest, e.req.MaxVersion()))
 		}
 	}
+	ctx, cancel := e.ctx, context.CancelFunc(func() {})
+	if !e.deadline.IsZero() {
+		ctx, cancel = context.WithDeadline(ctx, e.deadline)
+	}
 	var once sync.Once
-	stop := context.AfterFunc(e.ctx, func() {
-		once.Do(func() { e.finish(nil, e.ctx.Err()) })
+	stop := context.AfterFunc(ctx, func() {
+		once.Do(func() { e.finish(nil, ctx.Err()) })
 	})
-	c.cfg.Local(e.ctx, from, e.req, func(resp kmsg.Response, err error) {
+	c.cfg.Local(ctx, from, e.req, func(resp kmsg.Response, err error) {
 		stop()
+		cancel()
 		once.Do(func() { c.deliver(e, resp, err) })
 	})
 }

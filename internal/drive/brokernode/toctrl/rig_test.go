@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const patience = 20 * time.Second
 
 // client is who sends in tests.
-var client = &transport.ConnInfo{Principal: "User:ANONYMOUS", ClientHost: "127.0.0.1"}
+var client = transport.Caller{ConnInfo: &transport.ConnInfo{Principal: "User:ANONYMOUS", ClientHost: "127.0.0.1"}, ClientID: "c"}
 
 // arrived is a request that a controller of a test has got.
 type arrived struct {
@@ -116,7 +116,7 @@ func (c *controllerRig) at(node kafka.NodeID, epoch kafka.Epoch) Leader {
 	return Leader{Node: node, Epoch: epoch, Addr: c.addr}
 }
 
-func seal(*transport.ConnInfo, kmsg.Request) *kmsg.EnvelopeRequest {
+func seal(transport.Caller, kmsg.Request) *kmsg.EnvelopeRequest {
 	sealed := kmsg.NewPtrEnvelopeRequest()
 	sealed.RequestData, sealed.ClientHostAddress = []byte{0}, []byte{127, 0, 0, 1}
 	return sealed

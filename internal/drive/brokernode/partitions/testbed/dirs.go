@@ -174,6 +174,20 @@ func (d *Dirs) AnyOffline() bool {
 	return len(d.offline) > 0
 }
 
+// Several implements partitions.Dirs. A directory that failed counts, though its id
+// may not be known.
+func (d *Dirs) Several() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	count := len(d.Root)
+	for id := range d.offline {
+		if _, known := d.Root[id]; !known {
+			count++
+		}
+	}
+	return count > 1
+}
+
 // Close closes all logs.
 func (d *Dirs) Close(sync bool) (err error) {
 	d.mu.Lock()

@@ -37,6 +37,8 @@ type Bed struct {
 	Elections map[string]partitions.Elections
 	// ISR is handed to the manager; set it before Start.
 	ISR partitions.ISRProposer
+	// Verify has transactional batches verified.
+	Verify bool
 	// Then is told of every image after the manager; set it before Start.
 	Then func(image.Delta, *image.Image)
 
@@ -70,7 +72,7 @@ func (b *Bed) Start() *Bed {
 	}
 	b.Manager = partitions.NewManager(partitions.Config{
 		Self: b.Node, Broker: static, Dirs: b.Dirs, Assign: &b.Assigned, ISR: b.ISR, Elections: b.Elections,
-		Timers: b.Timers, Log: slog.New(slog.DiscardHandler),
+		Verify: func() bool { return b.Verify }, Timers: b.Timers, Log: slog.New(slog.DiscardHandler),
 	})
 	b.Dirs.Failed = b.Manager.DirFailed
 	b.Publish()
