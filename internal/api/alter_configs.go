@@ -15,12 +15,12 @@ type alterConfigs struct{ controller *ctrlnode.Node }
 
 func (h alterConfigs) route() Route { return later(0, 2, h.serve).on(OnController).forwarded() }
 
-func (h alterConfigs) serve(_ Context, req *kmsg.AlterConfigsRequest, reply func(kmsg.Response)) {
+func (h alterConfigs) serve(c Context, req *kmsg.AlterConfigsRequest, reply func(kmsg.Response)) {
 	if err := tooMany(len(req.Resources)); err != nil {
 		reply(refusal(req, err))
 		return
 	}
-	want := controller.ConfigsToAlter{ValidateOnly: req.ValidateOnly}
+	want := controller.ConfigsToAlter{ValidateOnly: req.ValidateOnly, Direct: !c.Forwarded}
 	for _, r := range req.Resources {
 		change := controller.ResourceChange{Resource: resourceOf(r.ResourceType, r.ResourceName)}
 		for _, c := range r.Configs {

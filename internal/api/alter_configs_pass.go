@@ -1,11 +1,8 @@
 package api
 
 import (
-	"context"
-
-	"github.com/ottla/ottla/internal/base/config"
-	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/controller"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -13,14 +10,14 @@ import (
 // passedConfigs answers the two APIs that change configurations on a broker's
 // listener: it refuses what only a broker can judge and passes the rest on.
 type passedConfigs struct {
-	self kafka.NodeID
-	to   Forwarder
+	ConfigJudge
+	to Forwarder
 }
 
 // PassedConfigRoutes are AlterConfigs and IncrementalAlterConfigs as a broker
 // serves them.
-func PassedConfigRoutes(self kafka.NodeID, to Forwarder) []Route {
-	h := passedConfigs{self, to}
+func PassedConfigRoutes(judge ConfigJudge, to Forwarder) []Route {
+	h := passedConfigs{judge, to}
 	return []Route{
 		later(0, 2, h.alter).forwarded(),
 		later(0, 1, h.incremental).forwarded(),
@@ -30,9 +27,7 @@ func PassedConfigRoutes(self kafka.NodeID, to Forwarder) []Route {
 // pass takes what is left of a request to the active controller. With merge the
 // reply must be one that can be looked into.
 func (h passedConfigs) pass(c Context, req kmsg.Request, merge bool, reply func(kmsg.Response)) {
-	ctx, cancel := context.WithTimeout(c.Ctx, forwardPatience)
-	h.to.Forward(ctx, c.Conn, req, func(resp kmsg.Response, err error) {
-		cancel()
+	h.to.Forward(c.Ctx, c.Caller(), req, func(resp kmsg.Response, err error) {
 		if err == nil && merge {
 			resp, err = opened(resp)
 		}
@@ -43,18 +38,11 @@ func (h passedConfigs) pass(c Context, req kmsg.Request, merge bool, reply func(
 	})
 }
 
-// judged is a key and its new value as a broker looks at it.
-type judged struct {
-	key   string
-	value *string
-	// removes: the key goes back to its default, no value is needed.
-	removes bool
-}
-
 // alteration is what a request changes of one resource.
 type alteration struct {
 	resource image.Resource
-	keys     []judged
+	replaces bool // keys that are not named go back to their defaults
+	changes  []controller.ConfigChange
 }
 
 // judgeAll judges what a request changes; where it refuses something, the reason
@@ -62,7 +50,7 @@ type alteration struct {
 func (h passedConfigs) judgeAll(all []alteration) []error {
 	reasons := make([]error, len(all))
 	if len(all) == 1 { // as most requests are
-		reasons[0] = h.judge(all[0].resource, false, all[0].keys)
+		reasons[0] = h.judge(all[0], false)
 		return reasons
 	}
 	count := map[image.Resource]int{}
@@ -70,55 +58,26 @@ func (h passedConfigs) judgeAll(all []alteration) []error {
 		count[a.resource]++
 	}
 	for i, a := range all {
-		reasons[i] = h.judge(a.resource, count[a.resource] > 1, a.keys)
+		reasons[i] = h.judge(a, count[a.resource] > 1)
 	}
 	return reasons
 }
 
 // judge finds what a broker refuses about a change. twice tells that the
 // resource stands more than once in the request.
-func (h passedConfigs) judge(r image.Resource, twice bool, changes []judged) error {
-	if twice {
-		return kerr.Errorf(kerr.InvalidRequest, "resource %v %q stands more than once in the request", r.Type, r.Name)
+func (h passedConfigs) judge(a alteration, twice bool) error {
+	if err := a.sane(twice); err != nil {
+		return err
 	}
-	seen := map[string]bool{}
-	for _, c := range changes {
-		switch {
-		case seen[c.key]:
-			return kerr.Errorf(kerr.InvalidRequest, "key %s stands more than once for resource %v %q", c.key, r.Type, r.Name)
-		case c.value == nil && !c.removes:
-			return kerr.Errorf(kerr.InvalidRequest, "null value not supported for: %s", c.key)
-		}
-		seen[c.key] = true
-	}
-	switch r.Type {
+	switch a.resource.Type {
 	case image.BrokerResource:
-		return h.judgeBroker(r.Name, changes)
+		return h.broker(a)
 	case image.BrokerLoggerResource:
-		return kerr.Errorf(kerr.InvalidRequest, "log levels are set for the whole process with ottla.log.level, not per logger")
+		return h.loggers(a)
 	case image.TopicResource, image.ClientMetrics, image.GroupResource:
 		return nil
 	}
-	return kerr.Errorf(kerr.InvalidRequest, "resource type %d does not exist", int8(r.Type))
-}
-
-func (h passedConfigs) judgeBroker(name string, changes []judged) error {
-	check := config.CheckClusterConfig
-	if name != "" {
-		if err := (describeConfigs{self: h.self}).mustBeSelf(name); err != nil {
-			return err
-		}
-		check = config.CheckBrokerConfig
-	}
-	for _, c := range changes {
-		if c.removes {
-			continue
-		}
-		if err := check(c.key, *c.value); err != nil {
-			return err
-		}
-	}
-	return nil
+	return kerr.Errorf(kerr.InvalidRequest, "resource type %d does not exist", int8(a.resource.Type))
 }
 
 func (h passedConfigs) incremental(c Context, req *kmsg.IncrementalAlterConfigsRequest, reply func(kmsg.Response)) {
@@ -128,15 +87,21 @@ func (h passedConfigs) incremental(c Context, req *kmsg.IncrementalAlterConfigsR
 	}
 	asked := make([]alteration, len(req.Resources))
 	for i, r := range req.Resources {
-		asked[i] = alteration{resourceOf(r.ResourceType, r.ResourceName), incrementalChanges(r)}
+		asked[i] = alteration{resource: resourceOf(r.ResourceType, r.ResourceName), changes: incrementalChanges(r)}
 	}
 	own := kmsg.NewPtrIncrementalAlterConfigsResponse()
 	rest := *req
 	rest.Resources = nil
 	for i, reason := range h.judgeAll(asked) {
-		if reason != nil {
-			own.Resources = append(own.Resources, incrementalResult(asked[i].resource, reason))
-		} else {
+		switch a := asked[i]; {
+		case reason != nil:
+			own.Resources = append(own.Resources, incrementalResult(a.resource, reason))
+		case a.resource.Type == image.BrokerLoggerResource: // of this process, and nothing to store
+			if !req.ValidateOnly {
+				h.setLevels(a.changes)
+			}
+			own.Resources = append(own.Resources, incrementalResult(a.resource, nil))
+		default:
 			rest.Resources = append(rest.Resources, req.Resources[i])
 		}
 	}
@@ -152,15 +117,10 @@ func (h passedConfigs) incremental(c Context, req *kmsg.IncrementalAlterConfigsR
 	})
 }
 
-func incrementalChanges(r kmsg.IncrementalAlterConfigsRequestResource) []judged {
-	changes := make([]judged, len(r.Configs))
+func incrementalChanges(r kmsg.IncrementalAlterConfigsRequestResource) []controller.ConfigChange {
+	changes := make([]controller.ConfigChange, len(r.Configs))
 	for i, c := range r.Configs {
-		changes[i] = judged{c.Name, c.Value, c.Op == kmsg.IncrementalAlterConfigOpDelete}
-		// What is taken from a list may be anything; the list that results is
-		// checked where it is known.
-		if c.Op == kmsg.IncrementalAlterConfigOpSubtract && c.Value != nil {
-			changes[i].removes = true
-		}
+		changes[i] = controller.ConfigChange{Op: controller.ConfigOp(c.Op), Key: c.Name, Value: c.Value}
 	}
 	return changes
 }
@@ -172,9 +132,9 @@ func (h passedConfigs) alter(c Context, req *kmsg.AlterConfigsRequest, reply fun
 	}
 	asked := make([]alteration, len(req.Resources))
 	for i, r := range req.Resources {
-		asked[i].resource = resourceOf(r.ResourceType, r.ResourceName)
+		asked[i].resource, asked[i].replaces = resourceOf(r.ResourceType, r.ResourceName), true
 		for _, c := range r.Configs {
-			asked[i].keys = append(asked[i].keys, judged{key: c.Name, value: c.Value})
+			asked[i].changes = append(asked[i].changes, controller.ConfigChange{Key: c.Name, Value: c.Value})
 		}
 	}
 	own := kmsg.NewPtrAlterConfigsResponse()

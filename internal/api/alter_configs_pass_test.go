@@ -17,7 +17,7 @@ type toRig struct {
 	fail   error
 }
 
-func (f *toRig) Forward(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error)) {
+func (f *toRig) Forward(ctx context.Context, from transport.Caller, req kmsg.Request, done func(kmsg.Response, error)) {
 	if f.fail != nil {
 		done(nil, f.fail)
 		return
@@ -32,11 +32,16 @@ func (f *toRig) Forward(ctx context.Context, from *transport.ConnInfo, req kmsg.
 	f.q.commit()
 }
 
+// judgeOf judges as node 2 does.
+func judgeOf(q *controlRig) ConfigJudge {
+	return ConfigJudge{Self: 2, View: q, Static: q.static, Loggers: q.loggers}
+}
+
 func TestABrokerJudgesConfigurationsBeforeItPassesThemOn(t *testing.T) {
 	q := newControlRig(t)
 	q.create(7, newTopic("a", 1, 1))
 	to := &toRig{q: q}
-	table := NewTable(OnBroker, aboutOf(q), PassedConfigRoutes(2, to))
+	table := NewTable(OnBroker, aboutOf(q), PassedConfigRoutes(judgeOf(q), to))
 	topic, broker := kmsg.ConfigResourceTypeTopic, kmsg.ConfigResourceTypeBroker
 	set := func(key string, value *string) []kmsg.IncrementalAlterConfigsRequestResourceConfig {
 		return []kmsg.IncrementalAlterConfigsRequestResourceConfig{{Name: key, Value: value}}
@@ -66,9 +71,10 @@ func TestABrokerJudgesConfigurationsBeforeItPassesThemOn(t *testing.T) {
 	f(topic, "none", set("segment.ms", ptr("20000")), kerr.UnknownTopicOrPartition)
 	f(broker, "2", set("log.cleaner.threads", ptr("2")), kerr.None)
 	f(broker, "2", set("log.cleaner.threads", ptr("none")), kerr.InvalidRequest)
+	f(broker, "2", set("background.threads", ptr("4")), kerr.InvalidRequest)
 	f(broker, "2", set("log.dirs", ptr("/x")), kerr.InvalidRequest)
 	f(broker, "3", set("log.cleaner.threads", ptr("2")), kerr.InvalidRequest)
-	f(kmsg.ConfigResourceTypeBrokerLogger, "2", set("root", ptr("INFO")), kerr.InvalidRequest)
+	f(kmsg.ConfigResourceTypeBrokerLogger, "2", set("root", ptr("INFO")), kerr.None)
 
 	to.fail = kerr.RequestTimedOut
 	req := kmsg.NewPtrAlterConfigsRequest()
@@ -79,7 +85,7 @@ func TestABrokerJudgesConfigurationsBeforeItPassesThemOn(t *testing.T) {
 
 func TestWhatTheBrokerRefusesNeverReachesTheController(t *testing.T) {
 	to := &toRig{q: newControlRig(t)}
-	table := NewTable(OnBroker, aboutOf(to.q), PassedConfigRoutes(2, to))
+	table := NewTable(OnBroker, aboutOf(to.q), PassedConfigRoutes(judgeOf(to.q), to))
 	req := kmsg.NewPtrAlterConfigsRequest()
 	req.Resources = []kmsg.AlterConfigsRequestResource{
 		{ResourceType: kmsg.ConfigResourceTypeTopic, ResourceName: "a"},

@@ -24,8 +24,12 @@ type About struct {
 	// log and not in the image. Nil means 0.
 	KRaftVersion func() int16
 	// Controller is the range of versions that the active controller serves of
-	// a forwarded API; ok is false while it is not known. Nil: as we do.
-	Controller func(key int16) (minVersion, maxVersion int16, ok bool)
+	// a forwarded API, empty where it has none; known is false while no controller
+	// is. Nil: as we do.
+	Controller func(key int16) (minVersion, maxVersion int16, known bool)
+	// FeaturesEpoch is the finalized features' epoch where it is not how far the
+	// image is, as on a controller's listener; -1: not known. Nil: the image's.
+	FeaturesEpoch func() int64
 }
 
 // apiVersions answers ApiVersions (KIP-35, 482, 511, 584, 1242).
@@ -103,8 +107,8 @@ func (a apiVersions) narrow(k *kmsg.ApiVersionsResponseApiKey) bool {
 	if a.about.Controller == nil {
 		return true
 	}
-	minVersion, maxVersion, ok := a.about.Controller(k.ApiKey)
-	if !ok {
+	minVersion, maxVersion, known := a.about.Controller(k.ApiKey)
+	if !known {
 		return true
 	}
 	k.MinVersion, k.MaxVersion = max(k.MinVersion, minVersion), min(k.MaxVersion, maxVersion)
@@ -126,6 +130,9 @@ func (a apiVersions) features(resp *kmsg.ApiVersionsResponse, version int16) {
 	}
 	img := a.about.View.Image()
 	resp.FinalizedFeaturesEpoch = int64(img.Provenance().Offset)
+	if a.about.FeaturesEpoch != nil {
+		resp.FinalizedFeaturesEpoch = a.about.FeaturesEpoch()
+	}
 	for name, level := range img.Features().All() {
 		resp.FinalizedFeatures = append(resp.FinalizedFeatures, finalized(name, level))
 	}

@@ -16,11 +16,12 @@ import (
 // package config and this node's file. It is a controller.Keys.
 type ConfigKeys struct {
 	topics config.LogConfig // what a topic without settings of its own has
+	static *config.Config
 }
 
 // NewConfigKeys makes the keys of a node with a file.
 func NewConfigKeys(static *config.Config) ConfigKeys {
-	return ConfigKeys{topics: config.TopicDefaults(static)}
+	return ConfigKeys{topics: config.TopicDefaults(static), static: static}
 }
 
 // Check tells why the values of a resource cannot stand together.
@@ -35,12 +36,27 @@ func (k ConfigKeys) Check(r image.Resource, values map[string]string) error {
 	case image.ClientMetrics:
 		return checkClientMetrics(values)
 	case image.GroupResource:
-		if len(values) > 0 {
-			return kerr.Errorf(kerr.InvalidConfig, "group %q: settings of groups belong to the protocols of group.version and share.version, which this cluster does not have", r.Name)
-		}
+		return config.CheckGroupConfig(values, k.static)
 	}
 	return nil
 }
+
+// Known tells whether this release has a key of a resource. A broker's may be a
+// plugin's.
+func (k ConfigKeys) Known(t image.ResourceType, key string) bool {
+	switch t {
+	case image.TopicResource:
+		return config.LookupTopic(key) != nil
+	case image.GroupResource:
+		return config.LookupGroup(key) != nil
+	case image.ClientMetrics:
+		return slices.Contains(clientMetricsKeys, key)
+	}
+	return true
+}
+
+// clientMetricsKeys are the keys of a subscription of client metrics (KIP-714).
+var clientMetricsKeys = []string{"interval.ms", "match", "metrics"}
 
 // List gives the default of a key whose value is a list.
 func (k ConfigKeys) List(t image.ResourceType, key string) (string, bool) {
@@ -50,6 +66,8 @@ func (k ConfigKeys) List(t image.ResourceType, key string) (string, bool) {
 		found = config.LookupTopic(key)
 	case image.BrokerResource:
 		found = config.Lookup(key)
+	case image.GroupResource:
+		found = config.LookupGroup(key)
 	case image.ClientMetrics:
 		return "", key == "metrics" || key == "match"
 	}

@@ -2,11 +2,13 @@ package api
 
 import (
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/core/controller"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
 )
@@ -19,22 +21,28 @@ type ControlDeps struct {
 	// Self and Static are this node's id and its properties file.
 	Self   kafka.NodeID
 	Static *config.Config
-	Log    *slog.Logger
+	// Loggers are those of this node.
+	Loggers Loggers
+	Log     *slog.Logger
+	// Access is who may do what; nil: everybody everything.
+	Access *Access
 }
 
 // ControlRoutes are the APIs that the active controller serves, in the order of
 // their keys. A broker passes those of clients on to it.
 func ControlRoutes(d ControlDeps) []Route {
 	c := d.Controller
-	return []Route{
+	return slices.Concat(aclRoutes(c, d.View, d.Access), tokenRoutes(c, d.Access), []Route{
 		createTopics{c, d.layers}.route(),
 		deleteTopics{c}.route(),
 		alterConfigs{c}.route(),
 		createPartitions{c}.route(),
 		electLeaders{c}.route(),
-		incrementalAlterConfigs{c}.route(),
+		incrementalAlterConfigs{c, ConfigJudge{Self: d.Self, Loggers: d.Loggers}}.route(),
 		alterPartitionReassignments{c}.route(),
 		alterPartition{c}.route(),
+		alterClientQuotas{c, lookupHost}.route(),
+		alterScram{c}.route(),
 		updateFeatures{c}.route(),
 		brokerRegistration{c}.route(),
 		brokerHeartbeat{c, d.Log}.route(),
@@ -43,7 +51,7 @@ func ControlRoutes(d ControlDeps) []Route {
 		controllerRegistration{c}.route(),
 		assignReplicasToDirs{c}.route(),
 		unregisterController{c}.route(),
-	}
+	})
 }
 
 // controlTimeout is how long a request that names no time waits for its commit.
@@ -56,6 +64,12 @@ func within(timeoutMillis int32) time.Duration {
 		return time.Duration(timeoutMillis) * time.Millisecond
 	}
 	return controlTimeout
+}
+
+// mutator is who sent a request that makes or deletes partitions. From a version on it
+// is refused when the quota for that is used up (KIP-599).
+func mutator(c Context, strictFrom int16) controller.Mutator {
+	return controller.Mutator{Principal: c.Conn.Principal, ClientID: c.ClientID, Strict: c.Version >= strictFrom}
 }
 
 // layers are this node's settings by the committed metadata.

@@ -12,6 +12,7 @@ import (
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/base/metrics"
 	"github.com/ottla/ottla/internal/core/controller"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/ctrlnode"
@@ -21,9 +22,11 @@ import (
 // controlRig is an active controller whose log commits when commit is called,
 // and the table of its listener. It is the View of what is committed.
 type controlRig struct {
-	t     testing.TB
-	node  *ctrlnode.Node
-	table *Table
+	loggers *metrics.Levels
+	t       testing.TB
+	node    *ctrlnode.Node
+	table   *Table
+	static  *config.Config
 
 	mu      sync.Mutex
 	end     kafka.Offset
@@ -90,7 +93,8 @@ func newControlRig(t testing.TB) *controlRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q := &controlRig{t: t, img: image.Empty()}
+	q := &controlRig{t: t, img: image.Empty(), static: static, loggers: metrics.LevelsOf(slog.New(slog.NewTextHandler(t.Output(), nil)))}
+	q.loggers.Part("storage")
 	q.node = ctrlnode.New(ctrlnode.Config{
 		Self: 1, Quorum: q, Seed: 1, Log: slog.New(slog.DiscardHandler),
 		Bootstrap: append(controller.Bootstrap(image.LatestLevel), controller.Versioned{
@@ -100,11 +104,12 @@ func newControlRig(t testing.TB) *controlRig {
 			Node: 1, ClusterID: testCluster, SessionTimeout: time.Hour, AssignmentWait: time.Hour,
 			DefaultPartitions: 3, DefaultReplication: 1, MinInsyncReplicas: 1, DeleteTopics: true,
 			Supported: image.Replayable(), Keys: NewConfigKeys(static),
+			Tokens: controller.TokenSettings{Secret: "sesame", MaxLifetime: 48 * time.Hour, ExpiryTime: time.Hour},
 		},
 	})
 	t.Cleanup(q.node.Stop)
-	routes := ControlRoutes(ControlDeps{Controller: q.node, View: q, Self: 2, Static: static, Log: slog.New(slog.DiscardHandler)})
-	q.table = NewTable(OnController, aboutOf(q), append(routes, ConfigRoutes(q, 2, static)...))
+	routes := ControlRoutes(ControlDeps{Controller: q.node, View: q, Self: 2, Static: static, Loggers: q.loggers, Log: slog.New(slog.DiscardHandler)})
+	q.table = NewTable(OnController, aboutOf(q), append(routes, ConfigRoutes(ConfigJudge{Self: 2, View: q, Static: static, Loggers: q.loggers})...))
 	q.node.Leader(1, 5, q.img)
 	q.commit()
 	q.join(2)

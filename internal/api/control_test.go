@@ -38,7 +38,7 @@ func TestEveryVersionOfEveryControllersAPIAnswers(t *testing.T) {
 			req := kmsg.RequestForKey(r.Key)
 			req.SetVersion(v)
 			var got kmsg.Response
-			q.table.Call(context.Background(), &transport.ConnInfo{}, req, func(resp kmsg.Response, err error) { got = resp })
+			q.table.Call(context.Background(), transport.Caller{ConnInfo: &transport.ConnInfo{}}, req, func(resp kmsg.Response, err error) { got = resp })
 			q.commit()
 			if got == nil {
 				t.Errorf("%T version %d got no answer", req, v)

@@ -14,7 +14,7 @@ type createPartitions struct{ controller *ctrlnode.Node }
 
 func (h createPartitions) route() Route { return later(0, 3, h.serve).on(OnController).forwarded() }
 
-func (h createPartitions) serve(_ Context, req *kmsg.CreatePartitionsRequest, reply func(kmsg.Response)) {
+func (h createPartitions) serve(c Context, req *kmsg.CreatePartitionsRequest, reply func(kmsg.Response)) {
 	if err := tooMany(len(req.Topics)); err != nil {
 		reply(grownResponse(refusedGrowth(req, err)))
 		return
@@ -30,13 +30,18 @@ func (h createPartitions) serve(_ Context, req *kmsg.CreatePartitionsRequest, re
 		}
 		want.Topics = append(want.Topics, topic)
 	}
-	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.GrownTopic] {
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.GrownTopic] {
+		want.Budget = controller.BudgetOf(img, soft, now, mutator(c, 3))
 		return controller.CreatePartitions(img, soft, want)
 	}, func(grown []controller.GrownTopic, err error) {
 		if err != nil {
 			grown = refusedGrowth(req, err)
 		}
-		reply(grownResponse(grown))
+		resp := grownResponse(grown)
+		if err == nil { // else the decision may still be under way
+			resp.ThrottleMillis = int32(want.Budget.Throttle().Milliseconds())
+		}
+		reply(resp)
 	})
 }
 
@@ -49,7 +54,7 @@ func refusedGrowth(req *kmsg.CreatePartitionsRequest, err error) []controller.Gr
 	return refused
 }
 
-func grownResponse(grown []controller.GrownTopic) kmsg.Response {
+func grownResponse(grown []controller.GrownTopic) *kmsg.CreatePartitionsResponse {
 	resp := kmsg.NewPtrCreatePartitionsResponse()
 	resp.Topics = make([]kmsg.CreatePartitionsResponseTopic, len(grown))
 	for i, t := range grown {

@@ -23,16 +23,21 @@ type createTopics struct {
 
 func (h createTopics) route() Route { return later(2, 7, h.serve).on(OnController).forwarded() }
 
-func (h createTopics) serve(_ Context, req *kmsg.CreateTopicsRequest, reply func(kmsg.Response)) {
+func (h createTopics) serve(c Context, req *kmsg.CreateTopicsRequest, reply func(kmsg.Response)) {
 	if err := tooMany(len(req.Topics)); err != nil {
 		reply(h.response(req, nil, err))
 		return
 	}
 	want := topicsToCreate(req)
-	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.CreatedTopic] {
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.CreatedTopic] {
+		want.Budget = controller.BudgetOf(img, soft, now, mutator(c, 6))
 		return controller.CreateTopics(img, soft, want)
 	}, func(created []controller.CreatedTopic, err error) {
-		reply(h.response(req, created, err))
+		resp := h.response(req, created, err)
+		if err == nil { // else the decision may still be under way
+			resp.ThrottleMillis = int32(want.Budget.Throttle().Milliseconds())
+		}
+		reply(resp)
 	})
 }
 
@@ -53,7 +58,7 @@ func topicsToCreate(req *kmsg.CreateTopicsRequest) controller.TopicsToCreate {
 	return want
 }
 
-func (h createTopics) response(req *kmsg.CreateTopicsRequest, created []controller.CreatedTopic, err error) kmsg.Response {
+func (h createTopics) response(req *kmsg.CreateTopicsRequest, created []controller.CreatedTopic, err error) *kmsg.CreateTopicsResponse {
 	resp := kmsg.NewPtrCreateTopicsResponse()
 	if err != nil {
 		// There is no room for an error of the whole request.

@@ -2,11 +2,13 @@ package api
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/drive/brokernode/throttle"
 	"github.com/ottla/ottla/internal/edge/await"
 )
 
@@ -20,6 +22,15 @@ type DataDeps struct {
 	// FetchMaxBytes is fetch.max.bytes, SessionSlots
 	// max.incremental.fetch.session.cache.slots.
 	FetchMaxBytes, SessionSlots int
+	// Quota bounds what leaders here send to throttled replicas.
+	Quota *throttle.Quota
+	// Verifier asks the coordinators of transactional producers.
+	Verifier TxnVerifier
+	// Groups end the transactions of partitions of __consumer_offsets.
+	Groups TransactionEnder
+	// MarkerLimit is how long the sender of a transaction marker waits for all
+	// in-sync replicas (request.timeout.ms).
+	MarkerLimit time.Duration
 	// Metrics are counted in; nil: nobody looks.
 	Metrics *Metrics
 }
@@ -28,12 +39,13 @@ type DataDeps struct {
 func DataRoutes(d DataDeps) []Route {
 	d.Metrics = cmp.Or(d.Metrics, &Metrics{})
 	return []Route{
-		produce{d.Partitions, d.Timers, d.Metrics}.route(),
+		produce{d.Partitions, d.Timers, d.Verifier, d.Metrics}.route(),
 		newFetch(d).route(),
 		route(1, 11, listOffsets{d.Partitions}.serve),
 		later(0, 2, deleteRecords{d.Partitions, d.Timers}.serve),
 		later(0, 5, initProducerID{d.ProducerIDs}.serve),
 		route(2, 4, offsetForLeaderEpoch{d.Partitions}.serve),
+		later(1, 2, writeTxnMarkers{d.Partitions, d.Timers, d.Groups, d.MarkerLimit}.serve),
 		route(1, 5, describeLogDirs{d.Partitions, d.Dirs}.serve),
 		route(0, 0, describeProducers{d.Partitions}.serve),
 	}

@@ -11,6 +11,16 @@ import (
 // listener has a log-in, so every request is refused as Kafka refuses one that
 // comes over a plaintext connection.
 
+// refusedTokenRoutes are the requests that a broker would take to the controller for
+// somebody who logged in.
+func refusedTokenRoutes() []Route {
+	return []Route{
+		route(1, 3, createDelegationToken).forwarded(),
+		route(1, 2, renewDelegationToken).forwarded(),
+		route(1, 2, expireDelegationToken).forwarded(),
+	}
+}
+
 func createDelegationToken(c Context, _ *kmsg.CreateDelegationTokenRequest) kmsg.Response {
 	resp := kmsg.NewPtrCreateDelegationTokenResponse()
 	resp.ErrorCode = int16(kerr.DelegationTokenRequestNotAllowed)

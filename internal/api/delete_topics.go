@@ -14,7 +14,7 @@ type deleteTopics struct{ controller *ctrlnode.Node }
 
 func (h deleteTopics) route() Route { return later(1, 6, h.serve).on(OnController).forwarded() }
 
-func (h deleteTopics) serve(_ Context, req *kmsg.DeleteTopicsRequest, reply func(kmsg.Response)) {
+func (h deleteTopics) serve(c Context, req *kmsg.DeleteTopicsRequest, reply func(kmsg.Response)) {
 	var want []controller.TopicRef
 	for _, name := range req.TopicNames {
 		want = append(want, controller.TopicRef{Name: name})
@@ -30,17 +30,23 @@ func (h deleteTopics) serve(_ Context, req *kmsg.DeleteTopicsRequest, reply func
 		reply(deletedResponse(refusedDeletions(want, err, req.Version)))
 		return
 	}
-	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(_ kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.DeletedTopic] {
-		return controller.DeleteTopics(img, soft, want)
+	var budget *controller.Budget
+	ctrlnode.Submit(h.controller, within(req.TimeoutMillis), func(now kafka.Instant, img *image.Image, soft *controller.Soft) controller.Decision[[]controller.DeletedTopic] {
+		budget = controller.BudgetOf(img, soft, now, mutator(c, 5))
+		return controller.DeleteTopics(img, soft, want, budget)
 	}, func(deleted []controller.DeletedTopic, err error) {
 		if err != nil {
 			deleted = refusedDeletions(want, err, req.Version)
 		}
-		reply(deletedResponse(deleted))
+		resp := deletedResponse(deleted)
+		if err == nil { // else the decision may still be under way
+			resp.ThrottleMillis = int32(budget.Throttle().Milliseconds())
+		}
+		reply(resp)
 	})
 }
 
-func deletedResponse(deleted []controller.DeletedTopic) kmsg.Response {
+func deletedResponse(deleted []controller.DeletedTopic) *kmsg.DeleteTopicsResponse {
 	resp := kmsg.NewPtrDeleteTopicsResponse()
 	resp.Topics = make([]kmsg.DeleteTopicsResponseTopic, len(deleted))
 	for i := range deleted {

@@ -30,7 +30,8 @@ func (d describeCluster) serve(c Context, req *kmsg.DescribeClusterRequest) kmsg
 	resp.ControllerID = int32(kafka.NoNode)
 	resp.ClusterAuthorizedOperations = noOperations
 	resp.Brokers = []kmsg.DescribeClusterResponseBroker{}
-	if err := d.check(req.EndpointType); err != nil {
+	img := d.view.Image()
+	if err := d.check(img, req); err != nil {
 		resp.ErrorCode, resp.ErrorMessage = int16(kerr.Of(err)), kerr.Message(err)
 		return resp
 	}
@@ -38,9 +39,10 @@ func (d describeCluster) serve(c Context, req *kmsg.DescribeClusterRequest) kmsg
 	if req.IncludeClusterAuthorizedOperations {
 		resp.ClusterAuthorizedOperations = allClusterOperations
 	}
-	img := d.view.Image()
 	if d.serves == controllerEndpoints {
-		resp.ControllerID = int32(d.leader())
+		if leader := d.leader(); registered(img, leader) {
+			resp.ControllerID = int32(leader)
+		}
 		resp.Brokers = append(resp.Brokers, controllersOn(img, c.Conn.Listener)...)
 		return resp
 	}
@@ -59,17 +61,37 @@ func (d describeCluster) serve(c Context, req *kmsg.DescribeClusterRequest) kmsg
 	return resp
 }
 
-// check refuses a question for the endpoints of the other kind.
-func (d describeCluster) check(want int8) error {
+// check refuses a question for the endpoints of the other kind, which clients before
+// v1 cannot say that they have asked, and for controllers in a cluster that knows of
+// none.
+func (d describeCluster) check(img *image.Image, req *kmsg.DescribeClusterRequest) error {
+	if err := d.checkType(req.EndpointType); err != nil {
+		if req.Version < 1 {
+			return kerr.Errorf(kerr.InvalidRequest, "%s", *kerr.Message(err))
+		}
+		return err
+	}
+	if d.serves == controllerEndpoints && img.Level() < image.LevelControllers {
+		return kerr.Errorf(kerr.UnsupportedVersion, "Direct-to-controller communication is not supported with the current MetadataVersion.")
+	}
+	return nil
+}
+
+func (d describeCluster) checkType(want int8) error {
 	names := map[int8]string{brokerEndpoints: "BROKER", controllerEndpoints: "CONTROLLER"}
 	switch {
 	case want == d.serves:
 		return nil
 	case names[want] == "":
-		return kerr.Errorf(kerr.UnsupportedEndpointType, "unsupported endpoint type %d", want)
+		return kerr.Errorf(kerr.UnsupportedEndpointType, "Unsupported endpoint type %d", want)
 	}
 	return &kerr.Error{Code: kerr.MismatchedEndpointType, Message: fmt.Sprintf(
-		"the request was sent to an endpoint of type %s, but asks for endpoints of type %s", names[d.serves], names[want])}
+		"The request was sent to an endpoint of type %s, but we wanted an endpoint of type %s", names[d.serves], names[want])}
+}
+
+func registered(img *image.Image, controller kafka.NodeID) bool {
+	_, ok := img.Controller(controller)
+	return ok
 }
 
 func controllersOn(img *image.Image, listener string) []kmsg.DescribeClusterResponseBroker {

@@ -14,10 +14,11 @@ import (
 // describeConfigs answers DescribeConfigs (KIP-133, 226, 569) from the metadata
 // this node knows and its own file.
 type describeConfigs struct {
-	view   View
-	self   kafka.NodeID
-	static *config.Config
-	limit  int // of the texts in one answer, in bytes
+	view    View
+	self    kafka.NodeID
+	static  *config.Config
+	loggers Loggers
+	limit   int // of the texts in one answer, in bytes
 }
 
 // describedLimit keeps an answer below the 100 MB that clients read, and this
@@ -25,8 +26,8 @@ type describeConfigs struct {
 const describedLimit = 64 << 20
 
 // ConfigRoutes are the APIs that tell a node's and its topics' settings.
-func ConfigRoutes(view View, self kafka.NodeID, static *config.Config) []Route {
-	return []Route{describeConfigs{view, self, static, describedLimit}.route()}
+func ConfigRoutes(judge ConfigJudge) []Route {
+	return []Route{describeConfigs{judge.View, judge.Self, judge.Static, judge.Loggers, describedLimit}.route()}
 }
 
 func (h describeConfigs) route() Route { return route(1, 4, h.serve).on(Everywhere) }
@@ -114,13 +115,15 @@ func (h describeConfigs) describe(img *image.Image, r image.Resource, wanted []s
 		if r.Name == "" {
 			return layers.DescribeCluster(wanted), nil
 		}
-		if err := h.mustBeSelf(r.Name); err != nil {
+		if err := describable(h.self, r.Name); err != nil {
 			return nil, err
 		}
 		return layers.DescribeBroker(wanted), nil
 	case image.BrokerLoggerResource:
-		// Levels are this process's flag, not a setting per logger.
-		return nil, h.mustBeSelf(r.Name)
+		if err := describable(h.self, r.Name); err != nil {
+			return nil, err
+		}
+		return describeLoggers(h.loggers, wanted), nil
 	case image.ClientMetrics, image.GroupResource:
 		if r.Name == "" {
 			return nil, kerr.Errorf(kerr.InvalidRequest, "the name of a %v resource must not be empty", r.Type)
@@ -130,10 +133,16 @@ func (h describeConfigs) describe(img *image.Image, r image.Resource, wanted []s
 	return nil, kerr.Errorf(kerr.InvalidRequest, "resource type %d does not exist", int8(r.Type))
 }
 
-func (h describeConfigs) mustBeSelf(name string) error {
-	// Other spellings of the number would be other resources.
-	if name != strconv.Itoa(int(h.self)) {
-		return kerr.Errorf(kerr.InvalidRequest, "unexpected broker id: this is node %d, the request is for %q", h.self, name)
+// describable tells a name that is not this node's, in the words of DescribeConfigs.
+func describable(self kafka.NodeID, name string) error {
+	_, err := strconv.ParseInt(name, 10, 32)
+	switch {
+	case name == "":
+		return kerr.Errorf(kerr.InvalidRequest, "Broker id must not be empty")
+	case err != nil:
+		return kerr.Errorf(kerr.InvalidRequest, "Broker id must be an integer, but it is: %s", name)
+	case name != strconv.Itoa(int(self)): // other spellings of the number are other resources
+		return kerr.Errorf(kerr.InvalidRequest, "Unexpected broker id, expected %d but received %s", self, name)
 	}
 	return nil
 }

@@ -11,12 +11,15 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/image"
 )
 
 // KIP-919: brokers are told on a broker's listener, controllers on theirs.
 func TestDescribeCluster(t *testing.T) {
 	view := towns(t)
-	deps := ClusterDeps{ClusterID: testCluster, Node: 2, View: view, QuorumLeader: func() kafka.NodeID { return 9 }}
+	deps := ClusterDeps{ClusterID: testCluster, Node: 2, View: view}
+	leader := kafka.NodeID(9)
+	deps.QuorumLeader = func() kafka.NodeID { return leader }
 	f := func(rule string, scope Scope, listener string, version int16, change func(*kmsg.DescribeClusterRequest), want string) {
 		t.Helper()
 		req := kmsg.NewPtrDescribeClusterRequest()
@@ -45,6 +48,12 @@ func TestDescribeCluster(t *testing.T) {
 	f("controllers", OnController, "CONTROLLER", 1, of(2), "error 0 controller 9 1=quorum:9001/false 9=quorum:9009/false")
 	f("controllers from a broker", OnBroker, "PLAINTEXT", 1, of(2), "error 114 controller -1")
 	f("brokers from a controller", OnController, "CONTROLLER", 1, of(1), "error 114 controller -1")
+	f("v0 cannot ask a controller", OnController, "CONTROLLER", 0, nothing, "error 42 controller -1")
+	leader = 7
+	f("a leader without registration", OnController, "CONTROLLER", 1, of(2), "error 0 controller -1 1=quorum:9001/false 9=quorum:9009/false")
+	view = towns(t, &metarec.FeatureLevelRecord{Name: image.ElrVersion}, &metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: 14})
+	deps.View = view
+	f("before controllers register", OnController, "CONTROLLER", 1, of(2), "error 35 controller -1")
 	f("an unknown type", OnBroker, "PLAINTEXT", 1, of(7), "error 115 controller -1")
 }
 
@@ -113,7 +122,8 @@ func TestListPartitionReassignments(t *testing.T) {
 	moving.AddingReplicas, moving.RemovingReplicas = []int32{4}, []int32{2}
 	moving.Directories = []kafka.UUID{{9, 1}, {9, 2}, {9, 4}}
 	recs = append(recs, &metarec.TopicRecord{Name: "b", TopicId: kafka.UUID{0x22}}, moving)
-	table := tableOf(towns(t, recs...), nil)
+	view := towns(t, recs...)
+	table := NewTable(OnController, aboutOf(view), ClusterRoutes(ClusterDeps{View: view}))
 	f := func(topics []kmsg.ListPartitionReassignmentsRequestTopic, want ...kmsg.ListPartitionReassignmentsResponseTopic) {
 		t.Helper()
 		req := kmsg.NewPtrListPartitionReassignmentsRequest()

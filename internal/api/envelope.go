@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -37,7 +38,7 @@ func (e envelope) serve(c Context, req *kmsg.EnvelopeRequest, reply func(kmsg.Re
 		resp.ResponseData, resp.ErrorCode = data, int16(code)
 		reply(resp)
 	}
-	principal, err := readPrincipal(req.RequestPrincipal)
+	principal, byToken, err := readPrincipal(req.RequestPrincipal)
 	if err != nil {
 		answer(nil, kerr.PrincipalDeserializationFailure)
 		return
@@ -52,11 +53,11 @@ func (e envelope) serve(c Context, req *kmsg.EnvelopeRequest, reply func(kmsg.Re
 		answer(nil, kerr.Of(err))
 		return
 	}
-	conn := &transport.ConnInfo{
+	from := transport.Caller{ClientID: string(header.ClientID), Forwarded: true, ConnInfo: &transport.ConnInfo{
 		ID: c.Conn.ID, Listener: c.Conn.Listener, TLS: c.Conn.TLS,
-		ClientHost: host.String(), Principal: principal,
-	}
-	e.table.Call(c.Ctx, conn, inner, func(resp kmsg.Response, err error) {
+		ClientHost: host.String(), Principal: principal, TokenAuthenticated: byToken,
+	}}
+	e.table.Call(c.Ctx, from, inner, func(resp kmsg.Response, err error) {
 		switch {
 		case err != nil:
 			answer(nil, kerr.Of(err))
@@ -80,7 +81,7 @@ func (e envelope) open(frame []byte) (kmsg.Request, wire.RequestHeader, error) {
 		return nil, header, kerr.Errorf(kerr.UnsupportedVersion, "%v", err)
 	case !e.table.forwards(header.Key):
 		return nil, header, kerr.Errorf(kerr.InvalidRequest, "API %d is not one that is forwarded", header.Key)
-	case !e.table.serves(header.Key, header.Version):
+	case !e.table.servesVersion(header.Key, header.Version):
 		return nil, header, kerr.Errorf(kerr.UnsupportedVersion, "API %d version %d is not served", header.Key, header.Version)
 	}
 	if memory, err := wire.RequestMemory(header.Key, header.Version, body); err != nil || memory > maxUnsealed(body) {
@@ -102,18 +103,19 @@ func (t *Table) forwards(key int16) bool {
 	return key >= 0 && int(key) < len(t.byKey) && t.byKey[key] >= 0 && t.routes[t.byKey[key]].Forwarded
 }
 
-// serves tells whether a key that the table has is served at a version.
-func (t *Table) serves(key, version int16) bool {
+// servesVersion tells whether a key that the table has is served at a version.
+func (t *Table) servesVersion(key, version int16) bool {
 	r := &t.routes[t.byKey[key]]
 	return r.Min <= version && version <= r.Max
 }
 
-// Seal makes the envelope of a client's request.
-func Seal(from *transport.ConnInfo, req kmsg.Request) *kmsg.EnvelopeRequest {
-	header := wire.RequestHeader{Key: req.Key(), Version: req.GetVersion(), ClientID: []byte("forwarded")}
+// Seal makes the envelope of a client's request, under the client's own id: quotas
+// of client ids are kept where the request is served.
+func Seal(from transport.Caller, req kmsg.Request) *kmsg.EnvelopeRequest {
+	header := wire.RequestHeader{Key: req.Key(), Version: req.GetVersion(), ClientID: []byte(from.ClientID)}
 	sealed := kmsg.NewPtrEnvelopeRequest()
 	sealed.RequestData = req.AppendTo(wire.AppendRequestHeader(nil, header))
-	sealed.RequestPrincipal = appendPrincipal(nil, from.Principal)
+	sealed.RequestPrincipal = appendPrincipal(nil, from.Principal, from.TokenAuthenticated)
 	ip := net.ParseIP(from.ClientHost)
 	if four := ip.To4(); four != nil {
 		ip = four
@@ -171,15 +173,19 @@ func opened(resp kmsg.Response) (kmsg.Response, error) {
 
 const userType = "User"
 
-// appendPrincipal writes a principal of the form "User:name".
-func appendPrincipal(dst []byte, principal string) []byte {
-	kind, name := userType, principal
-	if len(principal) > len(userType) && principal[:len(userType)+1] == userType+":" {
-		name = principal[len(userType)+1:]
+// appendPrincipal writes a principal of the form "Type:name"; what has no type is a
+// user's name.
+func appendPrincipal(dst []byte, principal string, byToken bool) []byte {
+	kind, name, typed := strings.Cut(principal, ":")
+	if !typed {
+		kind, name = userType, principal
 	}
 	dst = append(dst, 0, 0)
 	dst = appendCompact(dst, kind)
 	dst = appendCompact(dst, name)
+	if byToken {
+		return append(dst, 1, 0)
+	}
 	return append(dst, 0, 0)
 }
 
@@ -188,19 +194,19 @@ func appendCompact(dst []byte, s string) []byte {
 }
 
 // readPrincipal reads what appendPrincipal writes.
-func readPrincipal(src []byte) (string, error) {
+func readPrincipal(src []byte) (principal string, byToken bool, err error) {
 	if len(src) < 2 || src[0] != 0 || src[1] != 0 {
-		return "", errPrincipal
+		return "", false, errPrincipal
 	}
 	kind, src, err := readCompact(src[2:])
 	if err != nil {
-		return "", err
+		return "", false, err
 	}
 	name, src, err := readCompact(src)
 	if err != nil || len(src) == 0 {
-		return "", errPrincipal
+		return "", false, errPrincipal
 	}
-	return kind + ":" + name, nil
+	return kind + ":" + name, src[0] != 0, nil
 }
 
 func readCompact(src []byte) (string, []byte, error) {

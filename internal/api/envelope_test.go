@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -20,7 +21,7 @@ func creating() *Table {
 		for _, t := range req.Topics {
 			one := kmsg.NewCreateTopicsResponseTopic()
 			one.Topic = t.Topic
-			one.ErrorMessage = kmsg.StringPtr(c.Conn.Principal + " from " + c.Conn.ClientHost)
+			one.ErrorMessage = kmsg.StringPtr(fmt.Sprint(c.Conn.Principal, " ", c.ClientID, " from ", c.Conn.ClientHost, " by token ", c.Conn.TokenAuthenticated))
 			resp.Topics = append(resp.Topics, one)
 		}
 		resp.SetVersion(req.Version)
@@ -50,6 +51,11 @@ func unwrap(t testing.TB, table *Table, sealed *kmsg.EnvelopeRequest) *kmsg.Enve
 	return got
 }
 
+// alice is a client in tests.
+func alice(host string) transport.Caller {
+	return transport.Caller{ConnInfo: &transport.ConnInfo{Principal: "User:alice", ClientHost: host}, ClientID: "cli"}
+}
+
 func createRequest(version int16) *kmsg.CreateTopicsRequest {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.Version = version
@@ -62,7 +68,7 @@ func createRequest(version int16) *kmsg.CreateTopicsRequest {
 func TestAForwardedRequestIsServedAsTheClientThatSentIt(t *testing.T) {
 	for version := int16(2); version <= 7; version++ {
 		req := createRequest(version)
-		answer := open(t, Seal(&transport.ConnInfo{Principal: "User:alice", ClientHost: "10.0.0.7"}, req))
+		answer := open(t, Seal(alice("10.0.0.7"), req))
 		sealed, err := Unseal(req, answer)
 		if err != nil {
 			t.Fatalf("version %d: %v", version, err)
@@ -75,14 +81,44 @@ func TestAForwardedRequestIsServedAsTheClientThatSentIt(t *testing.T) {
 			t.Errorf("version %d: relayed are %x, not %x", version, sealed.AppendTo(nil), whole)
 		}
 		topic := resp.(*kmsg.CreateTopicsResponse).Topics[0]
-		if topic.Topic != "t" || *topic.ErrorMessage != "User:alice from 10.0.0.7" {
+		if topic.Topic != "t" || *topic.ErrorMessage != "User:alice cli from 10.0.0.7 by token false" {
 			t.Errorf("version %d: %+v", version, topic)
 		}
 	}
 }
 
+// "The inner request is then authorized and quota-accounted as the original principal
+// and address": whatever the principal's type, and with its client id.
+func TestWhoSentAForwardedRequestIsKept(t *testing.T) {
+	f := func(from transport.Caller, want string) {
+		t.Helper()
+		req := createRequest(7)
+		answer, err := Unseal(req, open(t, Seal(from, req)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := opened(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *resp.(*kmsg.CreateTopicsResponse).Topics[0].ErrorMessage; got != want {
+			t.Errorf("served as %q, want %q", got, want)
+		}
+	}
+	sent := func(principal string, byToken bool, clientID string) transport.Caller {
+		return transport.Caller{
+			ConnInfo: &transport.ConnInfo{Principal: principal, ClientHost: "::1", TokenAuthenticated: byToken}, ClientID: clientID,
+		}
+	}
+	f(sent("User:alice", false, "cli"), "User:alice cli from ::1 by token false")
+	f(sent("User:alice", true, ""), "User:alice  from ::1 by token true")
+	f(sent("Role:User:alice", false, "é"), "Role:User:alice é from ::1 by token false")
+	f(sent("User:", false, "cli"), "User: cli from ::1 by token false")
+	f(sent("alice", false, "cli"), "User:alice cli from ::1 by token false")
+}
+
 func TestAnEnvelopeThatIsNotInOrderIsRefused(t *testing.T) {
-	from := &transport.ConnInfo{Principal: "User:alice", ClientHost: "::1"}
+	from := alice("::1")
 	f := func(name string, want kerr.Code, change func(*kmsg.EnvelopeRequest)) {
 		t.Helper()
 		sealed := Seal(from, createRequest(7))
@@ -132,7 +168,7 @@ func TestAnAnswerOfTheWrongNodeIsNotTheClients(t *testing.T) {
 	req := createRequest(7)
 	var got *kmsg.EnvelopeResponse
 	c := Context{&transport.Request{Conn: &transport.ConnInfo{}, Ctx: context.Background()}}
-	envelope{NewTable(OnController, About{}, []Route{standby})}.serve(c, Seal(&transport.ConnInfo{}, req), func(resp kmsg.Response) {
+	envelope{NewTable(OnController, About{}, []Route{standby})}.serve(c, Seal(alice(""), req), func(resp kmsg.Response) {
 		got = resp.(*kmsg.EnvelopeResponse)
 	})
 	if kerr.Code(got.ErrorCode) != kerr.NotController || got.ResponseData != nil {

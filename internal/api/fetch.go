@@ -9,6 +9,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/drive/brokernode/throttle"
 	"github.com/ottla/ottla/internal/edge/await"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
@@ -23,12 +24,13 @@ type fetch struct {
 	timers   *await.Timers
 	sessions *fetchSessions
 	maxBytes int // fetch.max.bytes
+	quota    *throttle.Quota
 	metrics  *Metrics
 }
 
 func newFetch(d DataDeps) *fetch {
 	h := &fetch{
-		parts: d.Partitions, timers: d.Timers, maxBytes: d.FetchMaxBytes, metrics: cmp.Or(d.Metrics, &Metrics{}),
+		parts: d.Partitions, timers: d.Timers, maxBytes: d.FetchMaxBytes, quota: d.Quota, metrics: cmp.Or(d.Metrics, &Metrics{}),
 		sessions: &fetchSessions{Slots: d.SessionSlots, ReviewEvery: min(longestReview, d.Partitions.TickEvery()/4)},
 	}
 	h.metrics.sessions.Store(h.sessions)
@@ -177,6 +179,7 @@ func (w *fetchWait) readFound(part *fetchPart, taken int) (a fetchAnswer, urgent
 	want := partitions.Want{
 		CurrentEpoch: part.currentEpoch, Offset: part.offset, LastEpoch: part.lastFetchedEpoch, LogStart: part.followerStart,
 		MaxBytes: min(int(part.maxBytes), w.maxBytes-taken), AtLeastOne: taken == 0,
+		Throttled: w.throttled(p),
 	}
 	d, woken, err := p.ReadAndWatch(w.reader, want, w.watch(part), w.woken)
 	w.woken = woken
@@ -187,7 +190,7 @@ func (w *fetchWait) readFound(part *fetchPart, taken int) (a fetchAnswer, urgent
 		part: part, hw: d.HighWatermark, lastStable: d.LastStable, logStart: d.LogStart, hint: noHint,
 		records: d.Records, aborted: d.Aborted, diverging: d.Diverging, readable: d.Readable,
 	}
-	return a, d.Diverging != nil || d.Closed || part.followerHW < d.HighWatermark
+	return a, d.Diverging != nil || d.Closed || part.followerHW < highest(&d, part.offset)
 }
 
 // watch is what to watch a partition with. A fetch without a session watches only
@@ -253,6 +256,7 @@ func (w *fetchWait) settle() {
 		}
 	}
 	w.answers = told
+	w.spend()
 }
 
 // release gives up what was read.

@@ -3,7 +3,7 @@ package api
 import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
-	"github.com/ottla/ottla/internal/core/group"
+	"github.com/ottla/ottla/internal/core/image"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -23,8 +23,9 @@ const (
 const fatalToOldProducers = kerr.TransactionalIdAuthorizationFailed
 
 // findCoordinator answers FindCoordinator: the leader of the partition of
-// __consumer_offsets that holds a group. The topic is created when it is first
-// asked for.
+// __consumer_offsets that holds a group, or of __transaction_state that holds a
+// transactional id. The first topic is created when it is first asked for; the
+// other one is there only where Apache Kafka's brokers are, and coordinate.
 type findCoordinator struct {
 	view   View
 	groups Coordinator
@@ -37,7 +38,7 @@ func (f findCoordinator) serve(c Context, req *kmsg.FindCoordinatorRequest) kmsg
 		switch {
 		case found.ErrorCode == 0:
 			found.ErrorMessage = kmsg.StringPtr("NONE") // as Apache Kafka says it
-		case req.CoordinatorType == transactionCoordinator:
+		case req.CoordinatorType == transactionCoordinator && kerr.Code(found.ErrorCode) == kerr.InvalidRequest:
 			found.ErrorCode = int16(fatalToOldProducers)
 		}
 		resp.ErrorCode, resp.ErrorMessage = found.ErrorCode, found.ErrorMessage
@@ -93,7 +94,7 @@ func (f findCoordinator) coordinator(listener string, kind int8, key string) (no
 	case groupCoordinator:
 		return f.groupCoordinator(listener, key)
 	case transactionCoordinator:
-		return node{}, kerr.Errorf(kerr.InvalidRequest, "this release of ottla has no transactions: transactional id %q has no coordinator", key)
+		return f.transactionCoordinator(listener, key)
 	case shareCoordinator:
 		return node{}, kerr.Errorf(kerr.InvalidRequest, "this release of ottla has no share groups: key %q has no coordinator", key)
 	}
@@ -101,17 +102,41 @@ func (f findCoordinator) coordinator(listener string, kind int8, key string) (no
 }
 
 func (f findCoordinator) groupCoordinator(listener, id string) (node, error) {
-	img := f.view.Image()
-	topic, ok := img.TopicNamed(kafka.ConsumerOffsetsTopic)
+	topic, ok := f.view.Image().TopicNamed(kafka.ConsumerOffsetsTopic)
 	if !ok {
 		f.groups.MakeTopic()
 		return node{}, kerr.Errorf(kerr.CoordinatorNotAvailable, "%s is being created", kafka.ConsumerOffsetsTopic)
 	}
-	at := kafka.PartitionID(group.PartitionFor(id, int32(topic.Partitions.Len())))
+	return f.leader(listener, topic, id)
+}
+
+// transactionCoordinator finds the broker of Apache Kafka that coordinates a
+// transactional id. A partition that has come to one of ours for a while will go
+// back to its preferred leader, so clients try again.
+func (f findCoordinator) transactionCoordinator(listener, id string) (node, error) {
+	topic, ok := f.view.Image().TopicNamed(kafka.TransactionStateTopic)
+	if !ok {
+		return node{}, kerr.Errorf(kerr.InvalidRequest, "this release of ottla has no transactions: transactional id %q has no coordinator", id)
+	}
+	found, err := f.leader(listener, topic, id)
+	if err != nil {
+		return node{}, err
+	}
+	if b, ok := f.view.Image().Broker(found.id); ok && b.Names(image.DirsFeature) {
+		return node{}, kerr.Errorf(kerr.CoordinatorNotAvailable,
+			"broker %d leads the partition of %s of transactional id %q, and this release of ottla coordinates no transactions", found.id, topic.Name, id)
+	}
+	return found, nil
+}
+
+// leader finds the leader of the partition of a coordinators' topic that holds a
+// key.
+func (f findCoordinator) leader(listener string, topic *image.Topic, key string) (node, error) {
+	at := kafka.PartitionID(kafka.CoordinatedBy(key, int32(topic.Partitions.Len())))
 	if p, ok := topic.Partitions.Get(at); ok {
-		if e, ok := img.LeaderEndpoint(p, listener); ok {
+		if e, ok := f.view.Image().LeaderEndpoint(p, listener); ok {
 			return node{p.Leader, e.Host, int32(e.Port)}, nil
 		}
 	}
-	return node{}, kerr.Errorf(kerr.CoordinatorNotAvailable, "%s-%d has no leader on listener %s", kafka.ConsumerOffsetsTopic, at, listener)
+	return node{}, kerr.Errorf(kerr.CoordinatorNotAvailable, "%s-%d has no leader on listener %s", topic.Name, at, listener)
 }

@@ -3,31 +3,25 @@ package api
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
 // Forwarder takes a client's request to the active controller and brings its
-// answer. done is called once. The error is what the client should see if the
+// answer, within a bounded time. done is called once. The error is what the client should see if the
 // controller could not be asked.
 type Forwarder interface {
-	Forward(ctx context.Context, from *transport.ConnInfo, req kmsg.Request, done func(kmsg.Response, error))
+	Forward(ctx context.Context, from transport.Caller, req kmsg.Request, done func(kmsg.Response, error))
 }
-
-// forwardPatience is how long a forwarded request may look for the active
-// controller: what clients wait for an answer by default.
-const forwardPatience = 30 * time.Second
 
 // ForwardRoutes are the APIs that a broker takes to the active controller: all
 // those of the controller's table that are marked, at the same versions. Of
-// configurations the broker judges its part first.
-func ForwardRoutes(f Forwarder, self kafka.NodeID, controller []Route) []Route {
-	routes := PassedConfigRoutes(self, f)
+// configurations the broker judges its part first, and tokens it refuses itself.
+func ForwardRoutes(f Forwarder, judge ConfigJudge, controller []Route) []Route {
+	routes := append(PassedConfigRoutes(judge, f), refusedTokenRoutes()...)
 	for _, r := range controller {
 		if r.Forwarded && !serves(routes, r.Key) {
 			serve := forward{f, r.Key}.serve
@@ -47,9 +41,7 @@ type forward struct {
 }
 
 func (f forward) serve(r *transport.Request, reply func(transport.Reply)) {
-	ctx, cancel := context.WithTimeout(r.Ctx, forwardPatience)
-	f.to.Forward(ctx, r.Conn, r.Body, func(resp kmsg.Response, err error) {
-		cancel()
+	f.to.Forward(r.Ctx, r.Caller(), r.Body, func(resp kmsg.Response, err error) {
 		// A version that the controller does not know closes the connection, as
 		// one that the broker itself does not know.
 		if err != nil && kerr.Of(err) != kerr.UnsupportedVersion {
@@ -107,6 +99,35 @@ func refusal(req kmsg.Request, err error) kmsg.Response {
 			r.ResourceType, r.ResourceName, r.ErrorCode, r.ErrorMessage = q.ResourceType, q.ResourceName, code, message()
 		})
 		return resp
+	case *kmsg.AlterClientQuotasRequest:
+		resp := kmsg.NewPtrAlterClientQuotasResponse()
+		resp.Entries = refuseEach(req.Entries, func(e kmsg.AlterClientQuotasRequestEntry, r *kmsg.AlterClientQuotasResponseEntry) {
+			for _, part := range e.Entity {
+				r.Entity = append(r.Entity, kmsg.AlterClientQuotasResponseEntryEntity{Type: part.Type, Name: part.Name})
+			}
+			r.ErrorCode, r.ErrorMessage = code, message()
+		})
+		return resp
+	case *kmsg.AlterUserSCRAMCredentialsRequest:
+		resp := kmsg.NewPtrAlterUserSCRAMCredentialsResponse()
+		resp.Results = refuseEach(scramUsersIn(req), func(user string, r *kmsg.AlterUserSCRAMCredentialsResponseResult) {
+			r.User, r.ErrorCode, r.ErrorMessage = user, code, message()
+		})
+		return resp
+	case *kmsg.CreateACLsRequest:
+		resp := kmsg.NewPtrCreateACLsResponse()
+		resp.Results = refuseEach(req.Creations, func(_ kmsg.CreateACLsRequestCreation, r *kmsg.CreateACLsResponseResult) {
+			r.ErrorCode, r.ErrorMessage = code, message()
+		})
+		return resp
+	case *kmsg.ElectLeadersRequest:
+		return electionResponse(req, nil, err)
+	case *kmsg.DeleteACLsRequest:
+		resp := kmsg.NewPtrDeleteACLsResponse()
+		resp.Results = refuseEach(req.Filters, func(_ kmsg.DeleteACLsRequestFilter, r *kmsg.DeleteACLsResponseResult) {
+			r.ErrorCode, r.ErrorMessage = code, message()
+		})
+		return resp
 	}
 	return refusalAtTop(req, code, kerr.Message(err))
 }
@@ -132,10 +153,6 @@ func refusalAtTop(req kmsg.Request, code int16, message *string) kmsg.Response {
 	case *kmsg.UpdateFeaturesRequest:
 		resp := kmsg.NewPtrUpdateFeaturesResponse()
 		resp.ErrorCode, resp.ErrorMessage = code, message
-		return resp
-	case *kmsg.ElectLeadersRequest:
-		resp := kmsg.NewPtrElectLeadersResponse()
-		resp.ErrorCode = code
 		return resp
 	case *kmsg.AlterPartitionAssignmentsRequest:
 		resp := kmsg.NewPtrAlterPartitionAssignmentsResponse()

@@ -18,15 +18,19 @@ func TestRefusalsNameEachEntry(t *testing.T) {
 		t.Helper()
 		resp := reflect.ValueOf(refusal(req, cause)).Elem()
 		list := resp.FieldByName("Topics")
-		if !list.IsValid() {
-			list = resp.FieldByName("Resources")
+		for _, other := range []string{"Resources", "Results"} {
+			if !list.IsValid() {
+				list = resp.FieldByName(other)
+			}
 		}
 		got := ""
 		for i := range list.Len() {
 			e := list.Index(i)
 			name := e.FieldByName("Topic")
-			if !name.IsValid() {
-				name = e.FieldByName("ResourceName")
+			for _, other := range []string{"ResourceName", "User"} {
+				if !name.IsValid() {
+					name = e.FieldByName(other)
+				}
 			}
 			message, _ := e.FieldByName("ErrorMessage").Interface().(*string)
 			got += fmt.Sprintf("%v %v %s; ", reflect.Indirect(name), kerr.Code(e.FieldByName("ErrorCode").Int()), text(message))
@@ -42,6 +46,10 @@ func TestRefusalsNameEachEntry(t *testing.T) {
 	f(refused, &kmsg.DeleteTopicsRequest{TopicNames: []string{a, b}})
 	f(refused, &kmsg.CreatePartitionsRequest{Topics: []kmsg.CreatePartitionsRequestTopic{{Topic: a}, {Topic: b}}})
 	f(refused, &kmsg.IncrementalAlterConfigsRequest{Resources: []kmsg.IncrementalAlterConfigsRequestResource{{ResourceName: a}, {ResourceName: b}}})
+	f(refused, &kmsg.AlterUserSCRAMCredentialsRequest{
+		Deletions:  []kmsg.AlterUserSCRAMCredentialsRequestDeletion{{Name: a}, {Name: b}},
+		Upsertions: []kmsg.AlterUserSCRAMCredentialsRequestUpsertion{{Name: a}},
+	})
 	f(refused, &kmsg.AlterConfigsRequest{Resources: []kmsg.AlterConfigsRequestResource{{ResourceName: a}, {ResourceName: b}}})
 }
 

@@ -4,14 +4,12 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"github.com/ottla/ottla/internal/edge/transport"
 )
 
 // FuzzEnvelope: whatever a peer puts into an envelope is answered, with the
 // answer of the request inside or with an error.
 func FuzzEnvelope(f *testing.F) {
-	from := &transport.ConnInfo{Principal: "User:alice", ClientHost: "10.0.0.7"}
+	from := alice("10.0.0.7")
 	for version := int16(2); version <= 7; version++ {
 		e := Seal(from, createRequest(version))
 		f.Add(e.RequestPrincipal, e.ClientHostAddress, e.RequestData)
@@ -30,7 +28,7 @@ func FuzzEnvelope(f *testing.F) {
 // FuzzUnseal: whatever a controller answers is a response or an error.
 func FuzzUnseal(f *testing.F) {
 	for version := int16(2); version <= 7; version++ {
-		answer := unwrap(f, creating(), Seal(&transport.ConnInfo{Principal: "User:alice", ClientHost: "::1"}, createRequest(version)))
+		answer := unwrap(f, creating(), Seal(alice("::1"), createRequest(version)))
 		f.Add(version, answer.ErrorCode, answer.ResponseData)
 	}
 	f.Fuzz(func(t *testing.T, version, code int16, data []byte) {
@@ -45,10 +43,10 @@ func FuzzUnseal(f *testing.F) {
 }
 
 func FuzzReadPrincipal(f *testing.F) {
-	f.Add(appendPrincipal(nil, "User:alice"))
+	f.Add(appendPrincipal(nil, "User:alice", true))
 	f.Add([]byte{0, 0, 0xff, 0xff, 0xff, 0xff, 0x0f})
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		principal, err := readPrincipal(raw)
+		principal, _, err := readPrincipal(raw)
 		if err == nil && principal == "" {
 			t.Error("an empty principal was taken")
 		}

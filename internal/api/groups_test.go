@@ -8,6 +8,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/base/metarec"
+	"github.com/ottla/ottla/internal/core/image"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -496,6 +497,44 @@ func TestGroupBarriers(t *testing.T) {
 	for _, r := range GroupRoutes(GroupDeps{}) {
 		if r.Barrier == reads[r.Key] {
 			t.Errorf("%s: barrier is %v", kmsg.NameForKey(r.Key), r.Barrier)
+		}
+	}
+}
+
+// The coordinator of a transactional id is the leader of its partition of
+// __transaction_state, where Apache Kafka's brokers have made that. One of ours is
+// none: clients come again, as the partition is to go back.
+func TestFindTheCoordinatorOfATransaction(t *testing.T) {
+	g := newGroupRig(t)
+	g.addTopic(kafka.TransactionStateTopic, kafka.TopicID{7}, 50)
+	ask := func(v int16) (c kmsg.FindCoordinatorResponseCoordinator) {
+		req := kmsg.NewPtrFindCoordinatorRequest()
+		req.CoordinatorType = 1
+		if v < 4 {
+			req.CoordinatorKey = "app"
+			r := answer[*kmsg.FindCoordinatorResponse](g, v, req)
+			return kmsg.FindCoordinatorResponseCoordinator{NodeID: r.NodeID, Host: r.Host, Port: r.Port, ErrorCode: r.ErrorCode, ErrorMessage: r.ErrorMessage}
+		}
+		req.CoordinatorKeys = []string{"app"}
+		return answer[*kmsg.FindCoordinatorResponse](g, v, req).Coordinators[0]
+	}
+	for v := int16(1); v <= 6; v++ {
+		c := ask(v)
+		wantCode(t, "of Apache Kafka", c.ErrorCode, kerr.None)
+		if c.NodeID != 1 || c.Host != "broker.example" || c.Port != 9092 {
+			t.Errorf("v%d: %+v", v, c)
+		}
+	}
+	ours := metarec.NewRegisterBrokerRecord()
+	ours.BrokerId, ours.BrokerEpoch, ours.IncarnationId = 1, 5, kafka.UUID{10}
+	ours.EndPoints = []metarec.RegisterBrokerRecordBrokerEndpoint{{Name: "PLAINTEXT", Host: "broker.example", Port: 9092}}
+	ours.Features = []metarec.RegisterBrokerRecordBrokerFeature{{Name: image.DirsFeature, MaxSupportedVersion: 1}}
+	g.apply(ours)
+	for v := int16(1); v <= 6; v++ {
+		c := ask(v)
+		wantCode(t, "one of ours", c.ErrorCode, kerr.CoordinatorNotAvailable)
+		if c.ErrorMessage == nil || !strings.Contains(*c.ErrorMessage, "coordinates no transactions") {
+			t.Errorf("v%d: %v", v, c.ErrorMessage)
 		}
 	}
 }

@@ -11,18 +11,30 @@ import (
 )
 
 // incrementalAlterConfigs answers IncrementalAlterConfigs (KIP-339).
-type incrementalAlterConfigs struct{ controller *ctrlnode.Node }
+type incrementalAlterConfigs struct {
+	controller *ctrlnode.Node
+	judge      ConfigJudge // of loggers
+}
 
 func (h incrementalAlterConfigs) route() Route {
 	return later(0, 1, h.serve).on(OnController).forwarded()
 }
 
-func (h incrementalAlterConfigs) serve(_ Context, req *kmsg.IncrementalAlterConfigsRequest, reply func(kmsg.Response)) {
+func (h incrementalAlterConfigs) serve(c Context, req *kmsg.IncrementalAlterConfigsRequest, reply func(kmsg.Response)) {
 	if err := tooMany(len(req.Resources)); err != nil {
 		reply(refusal(req, err))
 		return
 	}
-	want := controller.ConfigsToAlter{ValidateOnly: req.ValidateOnly}
+	var own []kmsg.IncrementalAlterConfigsResponseResource
+	if !c.Forwarded { // else the broker has looked
+		if req, own = h.judge.ofLoggers(req); len(req.Resources) == 0 {
+			resp := kmsg.NewPtrIncrementalAlterConfigsResponse()
+			resp.Resources = own
+			reply(resp)
+			return
+		}
+	}
+	want := controller.ConfigsToAlter{ValidateOnly: req.ValidateOnly, Direct: !c.Forwarded}
 	for _, r := range req.Resources {
 		change := controller.ResourceChange{Resource: resourceOf(r.ResourceType, r.ResourceName)}
 		for _, c := range r.Configs {
@@ -40,6 +52,7 @@ func (h incrementalAlterConfigs) serve(_ Context, req *kmsg.IncrementalAlterConf
 		return controller.IncrementalAlterConfigs(img, soft, want)
 	}, func(altered []controller.AlteredResource, err error) {
 		resp := kmsg.NewPtrIncrementalAlterConfigsResponse()
+		resp.Resources = own
 		for _, a := range orRefused(want, altered, err) {
 			resp.Resources = append(resp.Resources, incrementalResult(a.Resource, a.Err))
 		}

@@ -23,18 +23,21 @@ const acksAll = -1
 // produce answers Produce. Versions 0 to 2 are listed, because librdkafka reads
 // compression off the minimum (KAFKA-18659), and refused by the table.
 type produce struct {
-	parts   *partitions.Manager
-	timers  *await.Timers
-	metrics *Metrics
+	parts    *partitions.Manager
+	timers   *await.Timers
+	verifier TxnVerifier
+	metrics  *Metrics
 }
 
 func (h produce) route() Route { return raw(0, 3, 13, h.serve).listedFrom(0).recycle() }
 
 // serve appends each partition's batch in the order of the request, and then
-// waits for what acks and flush.messages ask for, if anything.
+// waits for what acks and flush.messages ask for, if anything. Where a transaction
+// begins in a partition its coordinator is asked before.
 func (h produce) serve(r *transport.Request, reply func(transport.Reply)) {
 	req := r.Body.(*kmsg.ProduceRequest)
 	w := &produceWait{handler: h, request: r, acks: req.Acks, reply: reply}
+	w.seek(req)
 	w.appendAll(req)
 	if w.try() {
 		w.finish(await.Satisfied)
@@ -47,15 +50,16 @@ func (h produce) serve(r *transport.Request, reply func(transport.Reply)) {
 // produceWait is one produce from its first append to its answer.
 type produceWait struct {
 	await.Parked
-	handler produce
-	request *transport.Request
-	acks    int16
-	resp    kmsg.ProduceResponse
-	hints   []produceHint
-	pending []produced // what was appended and is not confirmed
-	failed  bool
-	parked  bool
-	reply   func(transport.Reply)
+	handler  produce
+	request  *transport.Request
+	acks     int16
+	warrants *warrants // nil: nothing is transactional
+	resp     kmsg.ProduceResponse
+	hints    []produceHint
+	pending  []produced // what was appended and is not confirmed
+	failed   bool
+	parked   bool
+	reply    func(transport.Reply)
 }
 
 // produced is one appended batch. slot is its place in the response, which does
@@ -97,7 +101,7 @@ func (w *produceWait) appendTopic(req *kmsg.ProduceRequest, in *kmsg.ProduceRequ
 		slot.Partition, slot.BaseOffset, slot.LogStartOffset = in.Partitions[i].Partition, -1, -1
 		part, err := w.find(req, in, in.Partitions[i].Partition)
 		if err == nil {
-			err = w.appendOne(part, in.Partitions[i].Records, slot, nowMs)
+			err = w.appendOne(part, &in.Partitions[i], slot, nowMs)
 			part.Traffic().Produced(len(in.Partitions[i].Records), err)
 		}
 		if err != nil {
@@ -108,6 +112,9 @@ func (w *produceWait) appendTopic(req *kmsg.ProduceRequest, in *kmsg.ProduceRequ
 
 // find finds the partition to append to, or why the request may not.
 func (w *produceWait) find(req *kmsg.ProduceRequest, in *kmsg.ProduceRequestTopic, n int32) (*partitions.Partition, error) {
+	if err := w.warrants.refused(); err != nil {
+		return nil, err
+	}
 	if req.Acks < acksAll || req.Acks > 1 {
 		return nil, kerr.Errorf(kerr.InvalidRequiredAcks, "acks is %d, not -1, 0 or 1", req.Acks)
 	}
@@ -118,17 +125,18 @@ func (w *produceWait) find(req *kmsg.ProduceRequest, in *kmsg.ProduceRequestTopi
 	return part, err
 }
 
-func (w *produceWait) appendOne(part *partitions.Partition, records []byte, slot *kmsg.ProduceResponseTopicPartition, nowMs int64) error {
+func (w *produceWait) appendOne(part *partitions.Partition, in *kmsg.ProduceRequestTopicPartition, slot *kmsg.ProduceResponseTopicPartition, nowMs int64) error {
+	may := w.warrants.of(in)
+	if may.err != nil {
+		return may.err
+	}
 	policy := part.BatchPolicy(nowMs)
 	policy.NoZstd = w.request.Version < 7
-	checked, err := batch.ValidateProduce(records, policy)
-	if err == nil && checked.Header.Transactional() {
-		err = kerr.Errorf(kerr.InvalidTxnState, "this cluster does not serve transactions (transaction.version is 0)")
-	}
+	checked, err := batch.ValidateProduce(in.Records, policy)
 	if err != nil {
 		return err
 	}
-	appended, err := part.Append(checked.Batch, w.acks == acksAll)
+	appended, err := part.AppendGuarded(checked.Batch, w.acks == acksAll, may.guard)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,12 @@ import (
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
-func (r *dataRig) produce() Route { return produce{r.Manager, r.Timers, &Metrics{}}.route() }
+func (r *dataRig) produce() Route { return r.produceAsking(nil) }
+
+// produceAsking has the first batches of transactions verified.
+func (r *dataRig) produceAsking(v TxnVerifier) Route {
+	return produce{r.Manager, r.Timers, v, &Metrics{}}.route()
+}
 
 func (r *dataRig) produced(req *kmsg.ProduceRequest, version int16) kmsg.ProduceResponseTopicPartition {
 	r.t.Helper()
@@ -61,7 +66,6 @@ func TestProduceRefusals(t *testing.T) {
 	f("too large", produceRequest(1, "t", id, 0, lines(batch.Options{}, string(make([]byte, 300)))), 9, kerr.MessageTooLarge)
 	f("zstd of an old client", produceRequest(1, "t", id, 0, lines(batch.Options{Codec: batch.Zstd}, "v")), 6, kerr.UnsupportedCompressionType)
 	f("zstd", produceRequest(1, "t", id, 0, lines(batch.Options{Codec: batch.Zstd}, "v")), 7, kerr.None)
-	f("transactions are not served", produceRequest(-1, "t", id, 0, lines(batch.Options{Transactional: true, Producer: &batch.Producer{ID: 1}}, "v")), 9, kerr.InvalidTxnState)
 }
 
 func TestProduceNamesTheRecordsThatAreWrong(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/drive/raftnode"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
@@ -16,12 +17,10 @@ type Quorum interface {
 	Handle(ctx context.Context, from raftnode.RequestInfo, req kmsg.Request, reply func(kmsg.Response))
 }
 
-// QuorumRoutes are the APIs of the quorum, in the order of their keys. Fetch
-// begins at the first version that tells the epoch of the last record, without
-// which a replica's divergence cannot be found (KIP-595).
+// QuorumRoutes are the APIs of the quorum, in the order of their keys.
 func QuorumRoutes(q Quorum) []Route {
 	return []Route{
-		quorumRoute[kmsg.FetchRequest](q, 12, 18),
+		quorumRoute[kmsg.FetchRequest](fetchesWithEpoch{q}, 4, 18),
 		quorumRoute[kmsg.VoteRequest](q, 0, 2),
 		quorumRoute[kmsg.BeginQuorumEpochRequest](q, 0, 1),
 		quorumRoute[kmsg.EndQuorumEpochRequest](q, 0, 1),
@@ -33,13 +32,30 @@ func QuorumRoutes(q Quorum) []Route {
 	}
 }
 
+// fetchesWithEpoch refuses a Fetch before the first version that tells the epoch of
+// the last record, without which a replica's divergence cannot be found (KIP-595).
+type fetchesWithEpoch struct{ Quorum }
+
+// Handle answers old versions itself: before v7 they have no place for an error and
+// get an empty answer, as from Kafka.
+func (q fetchesWithEpoch) Handle(ctx context.Context, from raftnode.RequestInfo, req kmsg.Request, reply func(kmsg.Response)) {
+	if req.GetVersion() < 12 {
+		resp := kmsg.NewPtrFetchResponse()
+		resp.ErrorCode = int16(kerr.InvalidRequest)
+		reply(resp)
+		return
+	}
+	q.Quorum.Handle(ctx, from, req, reply)
+}
+
 func quorumRoute[T any, P body[T]](q Quorum, minVersion, maxVersion int16) Route {
 	return later(minVersion, maxVersion, func(c Context, req P, reply func(kmsg.Response)) {
 		q.Handle(c.Ctx, raftnode.RequestInfo{Listener: c.Conn.Listener}, req, reply)
 	}).on(OnController)
 }
 
-// OwnConn is how a node's requests to itself appear to its handlers.
-func OwnConn(listener string) *transport.ConnInfo {
-	return &transport.ConnInfo{InProcess: true, Listener: listener, ClientHost: net.IPv4(127, 0, 0, 1).String(), Principal: "User:ANONYMOUS"}
+// Oneself is how a node's requests to itself appear to its handlers.
+func Oneself(listener, clientID string) transport.Caller {
+	conn := &transport.ConnInfo{InProcess: true, Listener: listener, ClientHost: net.IPv4(127, 0, 0, 1).String(), Principal: "User:ANONYMOUS"}
+	return transport.Caller{ConnInfo: conn, ClientID: clientID}
 }

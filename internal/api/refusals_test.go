@@ -15,11 +15,14 @@ import (
 func TestACLsWithoutAuthorizer(t *testing.T) {
 	view := towns(t)
 	for _, scope := range []Scope{OnBroker, OnController} {
-		table := NewTable(scope, aboutOf(view), ClusterRoutes(ClusterDeps{View: view}))
+		table := NewTable(scope, aboutOf(view), append(ClusterRoutes(ClusterDeps{View: view}), aclRoutes(nil, view, nil)...))
 		for version := int16(1); version <= 3; version++ {
 			described := ask[*kmsg.DescribeACLsResponse](t, table, "PLAINTEXT", kmsg.NewPtrDescribeACLsRequest(), version)
 			if described.ErrorCode != 54 || *described.ErrorMessage != "No Authorizer is configured on the broker" {
 				t.Errorf("describe v%d: %d %v", version, described.ErrorCode, *described.ErrorMessage)
+			}
+			if scope == OnBroker {
+				continue // takes the others to the controller
 			}
 			create := kmsg.NewPtrCreateACLsRequest()
 			create.Creations = make([]kmsg.CreateACLsRequestCreation, 2)
@@ -39,7 +42,8 @@ func TestACLsWithoutAuthorizer(t *testing.T) {
 
 // Tokens are "refused on ... PLAINTEXT/1-way-SSL connections (64)".
 func TestDelegationTokensNeedALogin(t *testing.T) {
-	table := tableOf(towns(t), nil)
+	view := towns(t)
+	table := NewTable(OnBroker, aboutOf(view), append(ClusterRoutes(ClusterDeps{View: view}), ForwardRoutes(nil, ConfigJudge{Self: 2, View: view}, nil)...))
 	const refused = int16(kerr.DelegationTokenRequestNotAllowed)
 	if c := ask[*kmsg.CreateDelegationTokenResponse](t, table, "PLAINTEXT", kmsg.NewPtrCreateDelegationTokenRequest(), 3).ErrorCode; c != refused {
 		t.Errorf("create: %d", c)
