@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/ottla/ottla/internal/base/metarec"
 )
 
 // runDumpLog runs dump-log with arguments and returns what it printed.
@@ -54,13 +56,15 @@ func TestDumpLogTellsWhatIsWrong(t *testing.T) {
 // The small files beside the logs are known too.
 func TestDumpLogKnowsTheFilesBeside(t *testing.T) {
 	dir := t.TempDir()
-	for name, content := range map[string]string{".lock": "", ".ottla-boot": "boot-7"} {
+	var mark [metarec.DurableMarkSize]byte
+	metarec.PutDurableMark(&mark, metarec.DurableMark{Below: 1204, Epoch: 7})
+	for name, content := range map[string]string{".lock": "", ".ottla-boot": "boot-7", ".ottla-votes-lost": "", ".ottla-durable": string(mark[:])} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	out, errOut, err := runDumpLog(filepath.Join(dir, ".lock"), filepath.Join(dir, ".ottla-boot"))
-	if err != nil || errOut != "" || !strings.Contains(out, "lock: held by a node while it runs; it has no content\n") || !strings.Contains(out, "boot: boot-7\n") {
+	out, errOut, err := runDumpLog(filepath.Join(dir, ".lock"), filepath.Join(dir, ".ottla-boot"), filepath.Join(dir, ".ottla-durable"), filepath.Join(dir, ".ottla-votes-lost"))
+	if err != nil || errOut != "" || !strings.Contains(out, "lock: held by a node while it runs; it has no content\n") || !strings.Contains(out, "boot: boot-7\n") || !strings.Contains(out, "durable: 1204\n") || !strings.Contains(out, "durable.epoch: 7\n") || !strings.Contains(out, "votes.lost: ") {
 		t.Errorf("%s%s%v", out, errOut, err)
 	}
 }

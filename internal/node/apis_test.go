@@ -12,7 +12,7 @@ import (
 func apisOf(t *testing.T, c *controllerRole) *apis {
 	t.Helper()
 	e := newEnv(Options{Config: settings(t, t.TempDir(), "")})
-	return newAPIs(e, testCluster, &metadata{env: e, view: metaview.New(metaview.Config{})}, c)
+	return newAPIs(e, testCluster, &metadata{env: e, view: metaview.New(metaview.Config{})}, newFeatureGate(e.failure), c)
 }
 
 func keysOf(t *api.Table) (keys []int16) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ottla/ottla/internal/api"
+	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/group"
 	"github.com/ottla/ottla/internal/core/image"
@@ -12,7 +13,9 @@ import (
 	"github.com/ottla/ottla/internal/drive/brokernode/isr"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/drive/brokernode/throttle"
 	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
+	"github.com/ottla/ottla/internal/drive/brokernode/txnverify"
 	"github.com/ottla/ottla/internal/drive/coordnode"
 	"github.com/ottla/ottla/internal/edge/await"
 	"github.com/ottla/ottla/internal/edge/storage/dirs"
@@ -28,12 +31,16 @@ type brokerRole struct {
 	timers  *await.Timers
 	parts   *partitions.Manager
 	fetcher *fetcher.Fetcher
+	quotas  *throttle.Quotas // of replication
 	isr     *isr.Proposer
 	groups  *coordnode.Groups
 	creator *creator
 	// producers hands out ids of idempotent producers.
 	producers *api.ProducerIDs
-	stops     stops
+	// verifier asks the coordinators of transactional ones, through peers.
+	verifier *txnverify.Verifier
+	peers    *transport.Pool
+	stops    stops
 }
 
 // newBrokerRole makes the broker's parts over the logs in its folders. Others
@@ -44,6 +51,8 @@ func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toc
 	b.life = lifecycle.New(b.lifecycleConfig(f, advertised))
 	b.producers = api.NewProducerIDs(channel, e.self.ID, b.life.Epoch)
 	b.isr = isr.New(b.isrConfig())
+	b.quotas = throttle.New(e.self.ID, int(e.cfg.Int("replication.quota.window.num")), e.cfg.Duration("replication.quota.window.size.seconds"))
+	e.live.follow(func(now *config.Config) { b.quotas.Bound(ratesOf(now)) })
 	b.parts = partitions.NewManager(partitions.Config{
 		Self:      e.self.ID,
 		Broker:    e.cfg,
@@ -51,17 +60,25 @@ func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toc
 		Assign:    b.life,
 		ISR:       b.isr,
 		Elections: map[string]partitions.Elections{kafka.ConsumerOffsetsTopic: elections{b}},
+		Verify:    e.live.verifiesTransactions,
 		Timers:    b.timers,
 		Log:       e.part("replicas"),
 	})
+	e.live.follow(func(now *config.Config) {
+		f.logs.Cordon(cordonedIn(now))
+		b.life.CordonChanged()
+	})
+	b.peers = transport.NewPool(e.asClient())
+	b.verifier = txnverify.New(b.verifierConfig())
 	b.fetcher = fetcher.New(b.fetcherConfig())
+	e.live.follow(func(now *config.Config) { b.fetcher.SetSources(sourcesOf(now)) })
 	b.groups = coordnode.New(b.groupsConfig())
 	f.owner = b.parts
 	f.offline.take(func(dir kafka.DirID) {
 		b.parts.DirFailed(dir)
 		b.life.DirFailed(dir)
 	})
-	e.watched.show(b.parts.Register, b.fetcher.Register, b.groups.Register, registerAssignments(b.life))
+	e.watched.show(b.parts.Register, b.fetcher.Register, b.quotas.Register, b.groups.Register, b.verifier.Register, registerAssignments(b.life))
 	b.stops.add(b.closeParts)
 	return b
 }
@@ -101,6 +118,11 @@ func (b *brokerRole) tick(ctx context.Context) {
 // publish hands a new image to the replicas and the coordinators. After the
 // first one all replicas are in place.
 func (b *brokerRole) publish(delta image.Delta, img *image.Image) {
+	if err := severalDirs(img.Level(), len(b.self.LogDirs)); err != nil {
+		b.failure.fail(err)
+		return
+	}
+	b.quotas.Publish(delta, img)
 	b.parts.Publish(delta, img)
 	b.fetcher.Publish(delta, img)
 	if len(delta.Deleted) > 0 {
@@ -111,6 +133,9 @@ func (b *brokerRole) publish(delta image.Delta, img *image.Image) {
 		b.groups.TopicsDeleted(gone)
 	}
 	b.life.Ready()
+	if namesNoDirs(img, b.self.ID, b.life.Epoch()) {
+		b.life.Amend()
+	}
 }
 
 // serve lets clients in, on so many connections; 0 is no bound.
@@ -119,6 +144,7 @@ func (b *brokerRole) serve(l *listeners, table *api.Table, connections int) {
 	l.serve(server, false, transport.ListenerConfig{Routes: table})
 	b.watched.show(registerMemory(server))
 	b.stops.add(func() { closeServer(server, b.log) })
+	b.stops.add(b.verifier.Close) // before the server, which waits for the requests it serves
 }
 
 // topicMaker creates topics that clients ask for, where the settings allow it.
@@ -134,7 +160,9 @@ func (b *brokerRole) dataDeps() api.DataDeps {
 		Partitions: b.parts, Timers: b.timers, Dirs: replicaDirs{b.dirs}, ProducerIDs: b.producers,
 		FetchMaxBytes: int(b.cfg.Int("fetch.max.bytes")),
 		SessionSlots:  int(b.cfg.Int("max.incremental.fetch.session.cache.slots")),
-		Metrics:       b.watched.api,
+		Quota:         b.quotas.Leader(),
+		Verifier:      b.verifier, Groups: b.groups, MarkerLimit: b.cfg.Duration("request.timeout.ms"),
+		Metrics: b.watched.api,
 	}
 }
 
@@ -163,6 +191,8 @@ func (b *brokerRole) closeParts() {
 	if err := b.groups.Close(ctx); err != nil {
 		b.log.Warn("group coordinator did not stop in time", "err", err)
 	}
+	b.verifier.Close()
+	b.peers.Close()
 	b.creator.close()
 	b.producers.Close()
 	b.timers.Close()

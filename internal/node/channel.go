@@ -22,12 +22,12 @@ func newChannel(e *env, q quorum, local *api.Table) channel {
 	c := channel{own: transport.NewPool(e.asClient()), clients: transport.NewPool(many)}
 	cfg := toctrl.Config{
 		Self: e.self.ID,
-		Own:  api.OwnConn(e.self.ControllerNames[0]),
+		Own:  api.Oneself(e.self.ControllerNames[0], e.asClient().ClientID),
 		Seal: api.Seal, Unseal: api.Unseal, Elsewhere: api.Elsewhere,
 		Clients: c.clients, Pool: c.own,
 	}
 	if local != nil {
-		cfg.Local, cfg.Newest = local.Call, local.Newest
+		cfg.Local, cfg.Serves = local.Call, local.Serves
 	}
 	c.Channel = toctrl.New(cfg)
 	q.WatchLeader(func(v raftnode.View) { c.Moved(leaderIn(v, e.self.ID)) })

@@ -9,11 +9,8 @@ import (
 // all controllers are there to let them go; after that no controller stays for a
 // successor, since nobody is left to be one.
 //
-// Otherwise, of three nodes that stop at once:
-//  1. The first broker is let go, and its controller ends.
-//  2. The second one too.
-//  3. The third broker asks a quorum that has no majority any more, and its
-//     controller waits for another to lead.
+// Nodes of different processes find that out from the metadata, a little later; see
+// neighbours, which has the story.
 type Company struct {
 	here atomic.Int64  // nodes whose brokers have not left
 	gone chan struct{} // closed when there is none

@@ -33,6 +33,7 @@ func newControllerRole(e *env, clusterID string, m *metadata) *controllerRole {
 		Seed:            randomSeed(),
 		BalanceInterval: balanceInterval(e),
 		UncleanInterval: e.cfg.Duration("unclean.leader.election.interval.ms"),
+		TokenCheck:      tokenCheck(e),
 		FastFencing:     e.cfg.Bool("ottla.fast.fencing.enable"),
 		Fault:           e.failure.fail,
 		Log:             e.part("controller"),
@@ -51,11 +52,25 @@ func controllerSettings(e *env, clusterID string, m *metadata) *controller.Setti
 		MinInsyncReplicas:  int(cfg.Int("min.insync.replicas")),
 		UncleanElection:    cfg.Bool("unclean.leader.election.enable"),
 		DeleteTopics:       cfg.Bool("delete.topic.enable"),
-		Supported:          image.Served(),
-		KRaftVersion:       m.kraftVersion,
-		Voters:             m.voters,
-		Keys:               api.NewConfigKeys(cfg),
+		MutationWindow:     time.Duration(cfg.Int("controller.quota.window.num")*cfg.Int("controller.quota.window.size.seconds")) * time.Second,
+		Tokens: controller.TokenSettings{
+			Secret:      cfg.String("delegation.token.secret.key"),
+			MaxLifetime: cfg.Duration("delegation.token.max.lifetime.ms"),
+			ExpiryTime:  cfg.Duration("delegation.token.expiry.time.ms"),
+		},
+		Supported:    image.Served(),
+		KRaftVersion: m.kraftVersion,
+		Voters:       m.voters,
+		Keys:         api.NewConfigKeys(cfg),
 	}
+}
+
+// tokenCheck is how often delegation tokens are looked through; 0: there are none.
+func tokenCheck(e *env) time.Duration {
+	if e.cfg.String("delegation.token.secret.key") == "" {
+		return 0
+	}
+	return e.cfg.Duration("delegation.token.expiry.check.interval.ms")
 }
 
 // balanceInterval is how often leaders are brought home; 0: never.

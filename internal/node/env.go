@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/ottla/ottla/internal/base/config"
+	"github.com/ottla/ottla/internal/base/metrics"
 	"github.com/ottla/ottla/internal/base/vfs"
 )
 
@@ -14,6 +15,7 @@ type env struct {
 	cfg     *config.Config
 	self    *config.Node // cfg's
 	fs      vfs.FS
+	levels  *metrics.Levels // of log and of the parts'
 	log     *slog.Logger
 	version string // what the node calls itself towards peers
 	watched *watched
@@ -25,19 +27,21 @@ type env struct {
 
 func newEnv(opt Options) *env {
 	e := &env{
-		cfg: opt.Config, self: opt.Config.Node(), fs: opt.FS, log: opt.Log, version: opt.Version,
+		cfg: opt.Config, self: opt.Config.Node(), fs: opt.FS, version: opt.Version,
 		watched: newWatched(opt.Config.String("ottla.metrics.listener")), failure: newFailure(),
 		company: opt.Company, traced: opt.QuorumTrace,
 	}
 	if e.fs == nil {
 		e.fs = vfs.OS{}
 	}
-	if e.log == nil {
-		e.log = slog.New(slog.DiscardHandler)
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
 	}
+	e.levels = metrics.LevelsOf(opt.Log)
+	e.log = e.levels.Root()
 	e.live = newLiveSettings(e.cfg, e.part("settings"))
 	return e
 }
 
 // part is the log of one part of the node.
-func (e *env) part(name string) *slog.Logger { return e.log.With("part", name) }
+func (e *env) part(name string) *slog.Logger { return e.levels.Part(name) }

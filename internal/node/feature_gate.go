@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kerr"
@@ -19,10 +20,15 @@ type featureGate struct {
 	// unfit: the newest image has features that are not served, and nothing of it
 	// is carried out. Only publishers use it, one after the other.
 	unfit bool
+	// epoch is how far the metadata was read when the features changed last; -1
+	// before they are known. Controllers tell it as the features' epoch.
+	epoch atomic.Int64
 }
 
 func newFeatureGate(f *failure) *featureGate {
-	return &featureGate{failure: f, known: make(chan struct{})}
+	g := &featureGate{failure: f, known: make(chan struct{})}
+	g.epoch.Store(-1)
+	return g
 }
 
 // publish looks at the features of a new image.
@@ -30,6 +36,7 @@ func (g *featureGate) publish(delta image.Delta, img *image.Image) {
 	if !delta.Features {
 		return
 	}
+	g.epoch.Store(int64(img.Provenance().Offset))
 	levels := map[string]int16{}
 	for name, level := range img.Features().All() {
 		levels[name] = level

@@ -12,6 +12,29 @@ import (
 	"github.com/ottla/ottla/internal/core/image"
 )
 
+// On a controller the features' epoch is "the last contained offset of the image in
+// which features last changed", and -1 before they are known (KAFKA-19964).
+func TestTheEpochOfTheFeaturesIsThatOfTheirLastChange(t *testing.T) {
+	g, img := newFeatureGate(newFailure()), image.Empty()
+	f := func(want int64, records ...metarec.Message) {
+		t.Helper()
+		next, delta, err := image.Apply(img, records)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img = next
+		g.publish(delta, img)
+		if got := g.epoch.Load(); got != want {
+			t.Errorf("at offset %d the epoch is %d, want %d", img.Provenance().Offset, got, want)
+		}
+	}
+	level := &metarec.FeatureLevelRecord{Name: image.MetadataVersion, FeatureLevel: int16(image.LatestLevel)}
+	f(-1)
+	f(1, metarec.NewNoOpRecord(), level)
+	f(1, metarec.NewNoOpRecord(), metarec.NewNoOpRecord())
+	f(4, &metarec.FeatureLevelRecord{Name: image.ElrVersion, FeatureLevel: 1})
+}
+
 // "gives the gate the first word where the controller refuses the broker for its
 // features."
 func TestARefusedBrokerNamesTheFeatures(t *testing.T) {

@@ -58,19 +58,19 @@ func (f *folders) load(files int) (err error) {
 	f.previousEpoch = f.claimed.PreviousBrokerEpoch()
 	f.watched.at(recovering)
 	f.logs, err = dirs.Load(f.claimed, dirs.Options{
-		Config:         config.TopicDefaults(f.cfg),
-		Threads:        int(f.cfg.Int("num.recovery.threads.per.data.dir")),
-		Files:          storage.NewFiles(files),
-		Now:            time.Now,
-		Logger:         f.part("storage"),
-		ProducerExpiry: f.cfg.Duration("producer.id.expiration.ms"),
-		OnFailed:       func(id kafka.DirID, path string, err error) { f.failures.give(dirFailure{id, path, err}) },
-		Every:          dirs.IntervalsOf(f.cfg),
-		KeyBytes:       f.cfg.Int("log.cleaner.dedupe.buffer.size"),
+		Config:   config.TopicDefaults(f.cfg),
+		Files:    storage.NewFiles(files),
+		Now:      time.Now,
+		Logger:   f.part("storage"),
+		OnFailed: func(id kafka.DirID, path string, err error) { f.failures.give(dirFailure{id, path, err}) },
+		Every:    dirs.IntervalsOf(f.cfg),
+		Compact:  f.cfg.Bool("log.cleaner.enable"),
+		Live:     dirs.LiveOf(f.cfg),
 	})
 	if err != nil {
 		return err
 	}
+	f.live.follow(func(now *config.Config) { f.logs.SetLive(dirs.LiveOf(now)) })
 	f.failures.take(f.failed)
 	f.watched.show(f.logs.Register)
 	return nil
@@ -163,7 +163,7 @@ func (d replicaDirs) DirStates() []api.DirState {
 		if err != nil {
 			path = f.Path
 		}
-		all[i] = api.DirState{Path: path, ID: f.ID, Offline: f.Err != nil, Total: f.Total, Usable: f.Usable}
+		all[i] = api.DirState{Path: path, ID: f.ID, Offline: f.Err != nil, Total: f.Total, Usable: f.Usable, Cordoned: f.Cordoned}
 	}
 	return all
 }

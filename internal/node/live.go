@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ottla/ottla/internal/api"
 	"github.com/ottla/ottla/internal/base/config"
@@ -13,35 +14,59 @@ import (
 )
 
 // liveSettings follow what the metadata log says about this node's settings: they
-// bound the connections of its servers, and warn of stored values that change
-// nothing. What concerns logs is followed by the replicas themselves.
+// bound the connections of its servers, say whether transactions are verified, and
+// warn of stored values that change nothing. What concerns logs is followed by the replicas themselves.
 type liveSettings struct {
 	self   kafka.NodeID
 	static *config.Config
 	log    *slog.Logger
 
-	mu       sync.Mutex
-	now      *config.Config // the layers together
-	governed []governed
-	told     map[string]bool // the warnings that hold, by their text
-}
+	// unverified: transaction.partition.verification.enable is false. It is asked
+	// with every produce.
+	unverified atomic.Bool
 
-// governed is a server whose bounds follow the settings.
-type governed struct {
-	server *transport.Server
-	files  int // connections that there may be where the settings do not say; 0 is no bound
+	mu        sync.Mutex
+	now       *config.Config // the layers together
+	followers []func(now *config.Config)
+	told      map[string]bool // the warnings that hold, by their text
 }
 
 func newLiveSettings(static *config.Config, log *slog.Logger) *liveSettings {
-	return &liveSettings{self: static.Node().ID, static: static, log: log, now: static}
+	s := &liveSettings{self: static.Node().ID, static: static, log: log}
+	s.take(static)
+	return s
 }
 
-// govern bounds a server, now and after each change.
-func (s *liveSettings) govern(server *transport.Server, files int) {
+// take has the settings count from now on. mu is held, once there is somebody who
+// could look.
+func (s *liveSettings) take(now *config.Config) {
+	s.now = now
+	s.unverified.Store(!verifies(now))
+	for _, f := range s.followers {
+		f(now)
+	}
+}
+
+// follow calls f with the settings, now and after each change. It must not block: one
+// call is made at a time.
+func (s *liveSettings) follow(f func(now *config.Config)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.governed = append(s.governed, governed{server, files})
-	server.SetBounds(boundsOf(s.now, files))
+	s.followers = append(s.followers, f)
+	f(s.now)
+}
+
+// verifies is what settings say about the verification of transactions.
+func verifies(cfg *config.Config) bool { return cfg.Bool("transaction.partition.verification.enable") }
+
+// verifiesTransactions tells whether leaders here ask for the coordinator's word
+// before a transaction begins in a partition.
+func (s *liveSettings) verifiesTransactions() bool { return !s.unverified.Load() }
+
+// govern bounds a server, now and after each change; files are the connections that
+// there may be where the settings do not say, 0 is no bound.
+func (s *liveSettings) govern(server *transport.Server, files int) {
+	s.follow(func(now *config.Config) { server.SetBounds(boundsOf(now, files)) })
 }
 
 // publish obeys what has changed.
@@ -52,10 +77,7 @@ func (s *liveSettings) publish(delta image.Delta, img *image.Image) {
 	layers := api.LayersOf(img, s.self, s.static)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.now = layers.Effective()
-	for _, g := range s.governed {
-		g.server.SetBounds(boundsOf(s.now, g.files))
-	}
+	s.take(layers.Effective())
 	s.warn(layers.Idle())
 }
 
@@ -74,7 +96,14 @@ func (s *liveSettings) warn(all []config.Warning) {
 // boundsOf are the bounds that settings ask for, with files connections where
 // they do not say how many.
 func boundsOf(cfg *config.Config, files int) transport.Bounds {
-	b := transport.Bounds{Connections: files, PerIP: int(cfg.Int("max.connections.per.ip")), Listeners: map[string]int{}}
+	b := transport.Bounds{
+		Connections: files,
+		PerIP:       int(cfg.Int("max.connections.per.ip")), Addresses: cfg.AddressBounds(), Listeners: map[string]int{},
+		Rates: map[string]int{}, Unrated: unrated(cfg.Node()),
+	}
+	if cfg.Has("max.connection.creation.rate") {
+		b.Rate = int(cfg.Int("max.connection.creation.rate"))
+	}
 	if cfg.Has("max.connections") {
 		b.Connections = int(cfg.Int("max.connections"))
 	}
@@ -82,6 +111,24 @@ func boundsOf(cfg *config.Config, files int) transport.Bounds {
 		if n, set := cfg.MaxConnections(l.Name); set {
 			b.Listeners[l.Name] = n
 		}
+		if n, set := cfg.ConnectionRate(l.Name); set {
+			b.Rates[l.Name] = n
+		}
 	}
 	return b
+}
+
+// unrated is the listener that the rate of all does not hold up: that of brokers, where
+// clients have another one.
+func unrated(n *config.Node) string {
+	clients := 0
+	for _, l := range n.Listeners {
+		if !n.IsControllerListener(l.Name) {
+			clients++
+		}
+	}
+	if clients < 2 {
+		return ""
+	}
+	return n.InterBroker
 }

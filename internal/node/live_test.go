@@ -11,6 +11,7 @@ import (
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/edge/storage/dirs"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
@@ -19,16 +20,18 @@ import (
 var others = map[string]string{
 	"compression.type": "zstd", "log.cleanup.policy": "compact", "log.message.timestamp.type": "LogAppendTime",
 	"log.cleaner.min.cleanable.ratio": "0.25", "unclean.leader.election.enable": "true",
+	"transaction.partition.verification.enable": "false", "max.connections.per.ip.overrides": "10.0.0.1:5", "cordoned.log.dirs": "*",
 }
 
 // Rule: a key that the table lets be changed at run time and calls used reaches
-// somebody who follows the layers: the logs, by way of the topics' defaults, or the
-// bounds on connections. One whose consumer reads the file only is marked AtStart.
+// somebody who follows the layers: the logs, by way of the topics' defaults, the
+// directories, the fetchers, the bounds on connections and on replication, or the
+// verification of transactions. One whose consumer reads the file only is marked AtStart.
 func TestChangeableKeysAreFollowed(t *testing.T) {
 	static := settings(t, t.TempDir(), "")
 	followers := func(l config.Layers) any {
 		c := l.Effective()
-		return []any{config.TopicDefaults(c), boundsOf(c, 10)}
+		return []any{config.TopicDefaults(c), boundsOf(c, 10), ratesOf(c), verifies(c), dirs.LiveOf(c), sourcesOf(c), cordonedIn(c)}
 	}
 	before := followers(config.Layers{Static: static})
 	changed := func(key string) bool {
@@ -39,11 +42,10 @@ func TestChangeableKeysAreFollowed(t *testing.T) {
 				value = "5"
 			}
 		}
-		if err := config.CheckClusterConfig(key, value); err != nil {
+		if err := config.CheckBrokerConfig(key, value); err != nil {
 			t.Errorf("%s=%s: %v", key, value, err)
 		}
-		cluster := map[string]string{key: value}
-		return !reflect.DeepEqual(before, followers(config.Layers{Cluster: cluster, Static: static}))
+		return !reflect.DeepEqual(before, followers(config.Layers{Broker: map[string]string{key: value}, Static: static}))
 	}
 	for _, k := range config.Keys() {
 		switch {
@@ -56,8 +58,10 @@ func TestChangeableKeysAreFollowed(t *testing.T) {
 			t.Errorf("nobody follows %s: let its consumer follow, or mark it AtStart", k.Name)
 		}
 	}
-	if !changed("listener.name.plaintext.max.connections") {
-		t.Error("nobody follows the bound of a listener")
+	for _, key := range []string{"listener.name.plaintext.max.connections", "listener.name.plaintext.max.connection.creation.rate"} {
+		if !changed(key) {
+			t.Errorf("nobody follows %s", key)
+		}
 	}
 }
 
@@ -88,21 +92,48 @@ func TestBoundsFollowWhatIsStored(t *testing.T) {
 		}
 		img = next
 		live.publish(delta, img)
-		if got := fmt.Sprint(boundsOf(live.now, 10)); got != want {
+		if got := fmt.Sprintf("%+v", boundsOf(live.now, 10)); got != want {
 			t.Errorf("%q: %s, want %s", pairs, got, want)
 		}
 	}
 	server := transport.NewServer(transport.Config{})
 	live.govern(server, 10)
-	f("{3 2 map[]}", "max.connections=3", "max.connections.per.ip=2")
-	f("{3 2 map[PLAINTEXT:1]}", "listener.name.plaintext.max.connections=1")
-	if got := fmt.Sprint(server.Bounds()); got != "{3 2 map[PLAINTEXT:1]}" {
+	f("{Connections:3 PerIP:2 Addresses:map[] Listeners:map[] Rate:0 Unrated: Rates:map[]}", "max.connections=3", "max.connections.per.ip=2")
+	const all = "{Connections:3 PerIP:2 Addresses:map[10.0.0.1:5] Listeners:map[PLAINTEXT:1] Rate:9 Unrated: Rates:map[PLAINTEXT:8]}"
+	f(all, "listener.name.plaintext.max.connections=1", "max.connections.per.ip.overrides=10.0.0.1:5",
+		"max.connection.creation.rate=9", "listener.name.plaintext.max.connection.creation.rate=8")
+	if got := fmt.Sprintf("%+v", server.Bounds()); got != all {
 		t.Errorf("the server has %s", got)
 	}
-	f("{10 7 map[]}", "max.connections=", "max.connections.per.ip=", "listener.name.plaintext.max.connections=")
-	if got := fmt.Sprint(server.Bounds()); got != "{10 7 map[]}" {
+	const none = "{Connections:10 PerIP:7 Addresses:map[] Listeners:map[] Rate:0 Unrated: Rates:map[]}"
+	f(none, "max.connections=", "max.connections.per.ip=", "listener.name.plaintext.max.connections=", "max.connections.per.ip.overrides=",
+		"max.connection.creation.rate=", "listener.name.plaintext.max.connection.creation.rate=")
+	if got := fmt.Sprintf("%+v", server.Bounds()); got != none {
 		t.Errorf("the server has %s", got)
 	}
+}
+
+// Rule: verification is switched off and on while the node runs.
+func TestTheVerificationOfTransactionsFollows(t *testing.T) {
+	live := newLiveSettings(settings(t, t.TempDir(), ""), slog.New(slog.DiscardHandler))
+	img := image.Empty()
+	f := func(value string, want bool) {
+		t.Helper()
+		next, delta, err := image.Apply(img, stored("transaction.partition.verification.enable="+value))
+		if err != nil {
+			t.Fatal(err)
+		}
+		img = next
+		live.publish(delta, img)
+		if live.verifiesTransactions() != want {
+			t.Errorf("%q: verified is not %v", value, want)
+		}
+	}
+	if !live.verifiesTransactions() {
+		t.Error("not verified by default")
+	}
+	f("false", false)
+	f("", true)
 }
 
 // Rule: a stored value that changes nothing is warned about once, with its name,
@@ -132,9 +163,9 @@ func TestIdleValuesAreWarnedAbout(t *testing.T) {
 			t.Error("a value is in the log")
 		}
 	}
-	f([]string{"log.retention.ms=5", "leader.replication.throttled.rate=1", "listener.name.plaintext.ssl.key.password=hush"},
-		"leader.replication.throttled.rate, stored for all brokers: has no effect", "listener.name.plaintext.ssl.key.password, stored for all brokers: this release cannot")
-	f([]string{"num.replica.fetchers=2"}, "num.replica.fetchers, stored for all brokers: is read from the node's file")
-	f([]string{"num.replica.fetchers=", "leader.replication.throttled.rate="})
-	f([]string{"leader.replication.throttled.rate=1"}, "leader.replication.throttled.rate")
+	f([]string{"log.retention.ms=5", "background.threads=9", "listener.name.plaintext.ssl.key.password=hush"},
+		"background.threads, stored for all brokers: has no effect", "listener.name.plaintext.ssl.key.password, stored for all brokers: this release cannot")
+	f([]string{"listeners=X://:1"}, "listeners, stored for all brokers: is read from the node's file")
+	f([]string{"listeners=", "background.threads="})
+	f([]string{"background.threads=9"}, "background.threads")
 }

@@ -2,7 +2,10 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -21,23 +24,24 @@ type metadata struct {
 	// peers are the connections to other members of the quorum. They are apart
 	// from those to the controller: a parked Fetch would hold up what comes after
 	// it on the same connection.
-	peers     *transport.Pool
-	quorum    quorum
-	bootstrap []controller.Versioned // what the first leader of a new cluster writes
-	view      *metaview.View
-	audience  audience
+	peers      *transport.Pool
+	quorum     quorum
+	bootstrap  []controller.Versioned // what the first leader of a new cluster writes
+	view       *metaview.View
+	audience   audience
+	neighbours *neighbours
 	// handedOver tells that a stop has waited for a successor already.
 	handedOver bool
 }
 
 // joinQuorum joins the quorum. The view begins to follow it when all who want to
 // know are there, see follow.
-func joinQuorum(ctx context.Context, e *env, f *folders, advertised []image.Endpoint) (*metadata, error) {
+func joinQuorum(ctx context.Context, e *env, f *folders, l *listeners) (*metadata, error) {
 	client, dialer := e.asClient(), &transport.Dialer{}
 	client.Dial = dialer.Dial
 	m := &metadata{env: e, peers: transport.NewPool(client)}
 	sender := raftnode.OverTransport(m.peers, dialer, e.cfg.Duration("controller.quorum.request.timeout.ms"))
-	if err := m.join(ctx, quorumConfig(e, f, advertised, sender)); err != nil {
+	if err := m.join(ctx, l, quorumConfig(e, f, l.controllers(), sender)); err != nil {
 		m.peers.Close()
 		return nil, err
 	}
@@ -57,16 +61,22 @@ func joinQuorum(ctx context.Context, e *env, f *folders, advertised []image.Endp
 		},
 		Log: e.part("metadata"),
 	})
+	m.neighbours = &neighbours{self: e.self.ID, voters: m.voters, image: m.view.Image, gone: m.goneBy(dialer)}
 	return m, nil
 }
 
-func (m *metadata) join(ctx context.Context, rc raftnode.Config) (err error) {
+func (m *metadata) join(ctx context.Context, l *listeners, rc raftnode.Config) (err error) {
 	if rc.Controller {
 		if m.bootstrap, err = bootstrapIn(rc); err != nil {
 			return err
 		}
 	}
 	q, err := raftnode.Start(context.WithoutCancel(ctx), rc)
+	if errors.Is(err, raftnode.ErrGap) {
+		if err = refill(ctx, m.env, l, rc); err == nil {
+			q, err = raftnode.Start(context.WithoutCancel(ctx), rc)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -107,8 +117,8 @@ func (m *metadata) close() (writing <-chan struct{}) {
 
 // handOver gives a leader time to hand over, while its peers can still reach it.
 func (m *metadata) handOver() {
-	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
-	defer cancel()
+	ctx, end := m.neighbours.untilAlone(m.patience())
+	defer end()
 	m.quorum.HandOver(ctx)
 	m.handedOver = true
 }
@@ -123,12 +133,12 @@ func (m *metadata) patience() time.Duration {
 
 // leave leaves the quorum and waits until nothing is being written.
 func (m *metadata) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), m.patience())
-	defer cancel()
+	ctx, end := m.neighbours.untilAlone(m.patience())
+	defer end()
 	if err := m.quorum.Stop(ctx); err != nil {
 		m.log.Warn("quorum did not stop in good order", "err", err)
 	}
-	ctx, cancel = context.WithTimeout(context.Background(), diskPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), diskPatience)
 	defer cancel()
 	if err := m.view.Wait(ctx); err != nil {
 		m.log.Warn("metadata snapshot given up", "err", err)
@@ -148,6 +158,29 @@ func (m *metadata) voters() (ids []kafka.NodeID) {
 		ids = append(ids, v.Key.Node)
 	}
 	return ids
+}
+
+// processPatience bounds one look for a voter's process, refusalPause lies between the
+// two refusals that show that it is gone.
+const (
+	processPatience = 200 * time.Millisecond
+	refusalPause    = 20 * time.Millisecond
+)
+
+// goneBy looks for a voter's process at its address. One that nobody knows proves
+// nothing.
+func (m *metadata) goneBy(dialer *transport.Dialer) func(context.Context, kafka.NodeID) bool {
+	return func(ctx context.Context, voter kafka.NodeID) bool {
+		ctx, cancel := context.WithTimeout(ctx, processPatience)
+		defer cancel()
+		for _, v := range m.quorum.View().Voters {
+			if v.Key.Node == voter && len(v.Endpoints) > 0 {
+				at := v.Endpoints[0]
+				return dialer.RefusedTwice(ctx, refusalPause, net.JoinHostPort(at.Host, strconv.Itoa(int(at.Port))))
+			}
+		}
+		return false
+	}
 }
 
 // bootstrapIn are the records of a new cluster, from the folder or by default.

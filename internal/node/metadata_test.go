@@ -1,7 +1,10 @@
 package node
 
 import (
+	"context"
+	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -24,7 +27,7 @@ var (
 
 // hangingAt is an only voter in which a record was appended, and its log or its
 // snapshot is being written. There it hangs until release is closed.
-func hangingAt(t *testing.T, rule vfs.Rule) (m *metadata, disk *vfs.Fault, release chan struct{}) {
+func hangingAt(t *testing.T, rule vfs.Rule, log *slog.Logger) (m *metadata, disk *vfs.Fault, release chan struct{}) {
 	t.Helper()
 	disk, release = vfs.NewFault(vfs.NewMem()), make(chan struct{})
 	voter := raft.Endpoints{{Name: "CONTROLLER", Host: "localhost", Port: 9093}}
@@ -36,13 +39,13 @@ func hangingAt(t *testing.T, rule vfs.Rule) (m *metadata, disk *vfs.Fault, relea
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := slog.New(slog.DiscardHandler)
 	m = &metadata{env: &env{log: log}, peers: transport.NewPool(transport.ClientConfig{}), quorum: quorum{q}}
 	m.view = metaview.New(metaview.Config{
 		Quorum: m.quorum, Fault: func(err error) { t.Error(err) }, Log: log,
 		Leader:    func(kafka.NodeID, kafka.Epoch, *image.Image) {},
 		Snapshots: metaview.SnapshotPolicy{Bytes: 1},
 	})
+	m.neighbours = &neighbours{self: 1, voters: m.voters, image: m.view.Image, gone: func(context.Context, kafka.NodeID) bool { return false }}
 	q.Subscribe(listener{m.view})
 	synctest.Wait()
 	rule.Hang = release
@@ -68,10 +71,11 @@ func unchanged(t *testing.T, disk *vfs.Fault) {
 	}
 }
 
-// "a snapshot that the view has begun is finished or dropped."
+// "a snapshot that the view has begun is finished or dropped." Nobody is asked to act.
 func TestClosingTheMetadataWaitsForTheSnapshot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m, disk, release := hangingAt(t, snapshotWrite)
+		var said strings.Builder
+		m, disk, release := hangingAt(t, snapshotWrite, slog.New(slog.NewTextHandler(&said, nil)))
 		closed := make(chan (<-chan struct{}), 1)
 		go func() { closed <- m.close() }()
 		synctest.Wait()
@@ -85,6 +89,12 @@ func TestClosingTheMetadataWaitsForTheSnapshot(t *testing.T) {
 			t.Error("something still writes")
 		}
 		unchanged(t, disk)
+		if said.Len() > 0 {
+			t.Error("said", said.String())
+		}
+		if _, err := m.quorum.CreateSnapshot(2, 1, 0); !errors.Is(err, metaview.ErrQuorumStopped) {
+			t.Error("a snapshot after that:", err)
+		}
 	})
 }
 
@@ -94,7 +104,7 @@ func TestADiskThatHangsDoesNotHoldTheStop(t *testing.T) {
 	f := func(what string, rule vfs.Rule) {
 		t.Helper()
 		synctest.Test(t, func(t *testing.T) {
-			m, disk, release := hangingAt(t, rule)
+			m, disk, release := hangingAt(t, rule, slog.New(slog.DiscardHandler))
 			began := time.Now()
 			writing := m.close()
 			if took := time.Since(began); writing == nil || took != stopGrace+diskPatience {

@@ -9,7 +9,9 @@ import (
 	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/drive/brokernode/throttle"
 	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
+	"github.com/ottla/ottla/internal/drive/brokernode/txnverify"
 	"github.com/ottla/ottla/internal/drive/coordnode"
 	"github.com/ottla/ottla/internal/drive/metaview"
 	"github.com/ottla/ottla/internal/edge/storage/dirs"
@@ -108,9 +110,11 @@ func (w *watched) registerState(r *metrics.Registry) {
 // registerAssignments shows what the broker has to tell the controller.
 func registerAssignments(l *lifecycle.Lifecycle) func(*metrics.Registry) {
 	return func(r *metrics.Registry) {
+		queued := func() float64 { return float64(l.QueuedAssignments()) }
 		r.GaugeFunc("kafka_server_assignmentsmanager_queuedreplicatodirassignments",
-			"Replicas whose directory the controller has not been told yet.",
-			func() float64 { return float64(l.QueuedAssignments()) })
+			"Replicas whose directory the controller has not been told yet.", queued)
+		r.GaugeFunc("kafka_server_kafkaserver_queuedreplicatodirassignments",
+			"The same, under the name that KIP-858 gives it.", queued)
 	}
 }
 
@@ -142,7 +146,7 @@ func MetricFamilies() []metrics.Family {
 	o := outlook{metadata: &metadata{env: &env{watched: w}}}
 	w.showNode("", true)
 	w.show(
-		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(fetcher.Fetcher).Register, new(coordnode.Groups).Register,
+		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(fetcher.Fetcher).Register, throttle.New(0, 1, 1).Register, new(coordnode.Groups).Register, new(txnverify.Verifier).Register,
 		registerAssignments(nil), registerMemory(nil),
 		quorum{}.Register, new(metaview.View).Register, o.registerMetadata, new(toctrl.Channel).Register, o.registerController,
 	)

@@ -101,7 +101,7 @@ func (n *node) openFolders(context.Context) (err error) {
 // joinQuorum joins the quorum, and makes what the controller role needs and the
 // way to the active controller.
 func (n *node) joinQuorum(ctx context.Context) (err error) {
-	if n.metadata, err = joinQuorum(ctx, n.env, n.folders, n.listeners.controllers()); err != nil {
+	if n.metadata, err = joinQuorum(ctx, n.env, n.folders, n.listeners); err != nil {
 		return err
 	}
 	n.stops.add(func() { n.departure.writing = n.metadata.close() })
@@ -109,7 +109,7 @@ func (n *node) joinQuorum(ctx context.Context) (err error) {
 	if n.self.Controller {
 		n.controller = newControllerRole(n.env, n.folders.clusterID, n.metadata)
 	}
-	n.apis = newAPIs(n.env, n.folders.clusterID, n.metadata, n.controller)
+	n.apis = newAPIs(n.env, n.folders.clusterID, n.metadata, n.features, n.controller)
 	n.channel = newChannel(n.env, n.metadata.quorum, n.apis.active)
 	n.stops.add(n.channel.close)
 	seen := outlook{n.metadata, n.controller}
@@ -152,11 +152,15 @@ func (n *node) serveClients(context.Context) error {
 func (n *node) leave() {
 	n.departure.orderly = true
 	n.watched.at(leaving)
+	n.metadata.neighbours.remember()
 	if n.broker != nil {
 		n.departure.epoch = n.broker.leave()
 	}
 	n.depart()
 	n.company.await(stopGrace)
+	if n.company == nil {
+		n.metadata.neighbours.await()
+	}
 }
 
 func (n *node) tellReady() {

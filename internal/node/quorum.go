@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 
@@ -44,9 +45,21 @@ func (q quorum) Heir() bool {
 func (q quorum) CreateSnapshot(end kafka.Offset, epoch kafka.Epoch, lastMs int64) (metaview.SnapshotWriter, error) {
 	w, err := q.Node.CreateSnapshot(raftnode.SnapshotID{EndOffset: end, Epoch: epoch}, lastMs)
 	if w == nil || err != nil {
-		return nil, err
+		return nil, unlessStopped(err)
 	}
-	return w, nil
+	return snapshotWriter{w}, nil
+}
+
+// snapshotWriter tells the view in its terms that the node has left the quorum.
+type snapshotWriter struct{ *raftnode.SnapshotWriter }
+
+func (w snapshotWriter) Freeze() error { return unlessStopped(w.SnapshotWriter.Freeze()) }
+
+func unlessStopped(err error) error {
+	if errors.Is(err, raftnode.ErrStopped) {
+		return fmt.Errorf("%w: %w", metaview.ErrQuorumStopped, err)
+	}
+	return err
 }
 
 // leaderIn is the leader that a view of the quorum names. While one is known by

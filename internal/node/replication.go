@@ -4,10 +4,12 @@ import (
 	"context"
 	"sync"
 
+	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/isr"
+	"github.com/ottla/ottla/internal/drive/brokernode/throttle"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
 
@@ -22,7 +24,7 @@ func (b *brokerRole) fetcherConfig() fetcher.Config {
 	cfg := b.cfg
 	return fetcher.Config{
 		Self: b.self.ID, Partitions: b.parts, Listener: b.self.InterBroker, Epoch: b.life.Epoch,
-		Sources: int(cfg.Int("num.replica.fetchers")),
+		Sources: sourcesOf(cfg),
 		Limits: fetcher.Limits{
 			Wait:           cfg.Duration("replica.fetch.wait.max.ms"),
 			MinBytes:       int32(cfg.Int("replica.fetch.min.bytes")),
@@ -31,9 +33,18 @@ func (b *brokerRole) fetcherConfig() fetcher.Config {
 			Timeout:        cfg.Duration("replica.socket.timeout.ms"),
 			Backoff:        cfg.Duration("replica.fetch.backoff.ms"),
 		},
+		Quota:   b.quotas.Follower(),
 		Connect: func(addr string) fetcher.Conn { return transport.NewClient(addr, b.asClient()) },
 		Log:     b.part("replication"),
 	}
+}
+
+// sourcesOf is how many connections followers have to one leader at most.
+func sourcesOf(cfg *config.Config) int { return int(cfg.Int("num.replica.fetchers")) }
+
+// ratesOf are the bounds that settings set on the replication of throttled replicas.
+func ratesOf(cfg *config.Config) throttle.Rates {
+	return throttle.Rates{Leader: cfg.Int("leader.replication.throttled.rate"), Follower: cfg.Int("follower.replication.throttled.rate")}
 }
 
 // replicate sends what leaders here wish for, and ends the fetching when the
