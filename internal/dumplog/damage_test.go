@@ -373,6 +373,7 @@ func FuzzDump(f *testing.F) {
 		"t-0/00000000000000000010.index", "t-0/00000000000000000010.timeindex", "t-0/00000000000000000010.txnindex",
 		"t-0/00000000000000000010.snapshot", "t-0/leader-epoch-checkpoint", "t-0/partition.metadata",
 		"d/meta.properties", "d/quorum-state", "d/.kafka_cleanshutdown", "d/recovery-point-offset-checkpoint",
+		"__cluster_metadata-0/.ottla-durable", "__cluster_metadata-0/.ottla-votes-lost",
 	}
 	_, both := twoBatches()
 	for i := range names {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/base/vfs"
 )
 
@@ -145,6 +146,10 @@ func kindOf(path string) func(*dumper) error {
 		return (*dumper).lock
 	case ".ottla-boot":
 		return (*dumper).bootNote
+	case metarec.VotesLostFile:
+		return (*dumper).votesLost
+	case metarec.DurableMarkFile:
+		return (*dumper).durableMark
 	case "leader-epoch-checkpoint":
 		return (*dumper).epochCheckpoint
 	case "recovery-point-offset-checkpoint", "log-start-offset-checkpoint", "replication-offset-checkpoint", "cleaner-offset-checkpoint":

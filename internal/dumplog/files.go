@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/magiconair/properties"
@@ -297,6 +298,12 @@ func (d *dumper) lock() error {
 	return nil
 }
 
+// votesLost is a mark by its name alone.
+func (d *dumper) votesLost() error {
+	d.put(property{"votes.lost", "quorum-state was missing at a start, and what this node voted before may still count; it has no content"})
+	return nil
+}
+
 // bootNote names the start of the machine under which all logs of the directory
 // were last found whole.
 func (d *dumper) bootNote() error {
@@ -305,5 +312,23 @@ func (d *dumper) bootNote() error {
 		return err
 	}
 	d.put(property{"boot", string(b)})
+	return nil
+}
+
+// durableMark says below which offset a metadata log is durable.
+func (d *dumper) durableMark() error {
+	b, err := d.all(smallFile)
+	if err != nil {
+		return err
+	}
+	mark, err := metarec.ReadDurableMark(b)
+	if err != nil {
+		d.problem(0, "%w", err)
+		return nil
+	}
+	d.put(property{"durable", strconv.FormatInt(mark.Below, 10)})
+	if mark.Epoch >= 0 {
+		d.put(property{"durable.epoch", strconv.FormatInt(int64(mark.Epoch), 10)})
+	}
 	return nil
 }
