@@ -340,7 +340,7 @@ func (c *checker) disagreement() {
 	for _, n := range w.healed.core {
 		c.must(n.role != raft.RoleProspective, L4, "node %d is still prospective %v after healing", n.id, w.now.Sub(w.healed.since))
 	}
-	c.must(w.leader() != nil, L1, "nobody leads %v after healing", w.now.Sub(w.healed.since))
+	c.must(w.followed() != nil, L1, "there is no leader that all follow, %v after healing and %v after the last one", w.now.Sub(w.healed.since), w.now.Sub(w.healed.led))
 	c.must(false, L8, "the nodes do not agree %v after healing", w.now.Sub(w.healed.since))
 }
 

@@ -16,7 +16,13 @@ type contact struct {
 	clock kafka.Instant // at the last event
 	leads bool
 	since kafka.Instant // it leads, or its voters are others
-	heard map[kafka.ReplicaKey]kafka.Instant
+	heard []heard
+}
+
+// heard is when somebody was heard from last.
+type heard struct {
+	who kafka.ReplicaKey
+	at  kafka.Instant
 }
 
 // before notes that a voter was heard from.
@@ -40,19 +46,26 @@ func (k *contact) before(n *node, ev raft.Event) {
 }
 
 func (k *contact) hear(who kafka.ReplicaKey, now bool) {
-	if now {
-		k.heard[who] = k.now
+	if !now {
+		return
 	}
+	for i := range k.heard {
+		if h := &k.heard[i]; h.who == who {
+			h.at = k.now
+			return
+		}
+	}
+	k.heard = append(k.heard, heard{who, k.now})
 }
 
 // after checks a node that leads.
-func (k *contact) after(n *node, e raft.Effects) {
+func (k *contact) after(n *node, e *raft.Effects) {
 	if n.state.Role != raft.RoleLeader {
 		k.leads = false
 		return
 	}
 	if !k.leads || slices.ContainsFunc(e.Append, func(a raft.Append) bool { return a.Control != nil }) {
-		k.leads, k.since, k.heard = true, k.now, map[kafka.ReplicaKey]kafka.Instant{}
+		k.leads, k.since, k.heard = true, k.now, k.heard[:0]
 	}
 	k.check(n)
 }
@@ -60,15 +73,16 @@ func (k *contact) after(n *node, e raft.Effects) {
 func (k *contact) check(n *node) {
 	voters := n.state.Voters
 	needed, others := voters.Majority(), make([]kafka.Instant, 0, 8)
-	for _, v := range voters {
+	for i := range voters {
+		v := &voters[i]
 		if v.Key.Matches(n.cfg.Self) {
 			needed--
 			continue
 		}
 		at := k.since
-		for who, when := range k.heard {
-			if v.Key.Matches(who) {
-				at = max(at, when)
+		for i := range k.heard {
+			if h := &k.heard[i]; v.Key.Matches(h.who) {
+				at = max(at, h.at)
 			}
 		}
 		others = append(others, at)

@@ -11,7 +11,8 @@ import (
 // of that when the machine stops.
 type disk struct {
 	election raft.Election // always durable
-	noFile   bool          // there is no quorum-state yet
+	noFile   bool          // there is no quorum-state
+	marked   bool          // votes are lost
 
 	start kafka.Offset
 	log   batches // as written
@@ -120,7 +121,7 @@ func (d *disk) stored(shapes map[raft.SnapshotID]shape) raft.Stored {
 			st.Levels = append(st.Levels, v)
 		}
 	}
-	st.Forgotten = d.noFile && st.LogEnd > 0
+	st.Forgotten = d.noFile && st.LogEnd > 0 || d.marked
 	return st
 }
 

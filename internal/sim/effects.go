@@ -9,7 +9,7 @@ import (
 
 // carryOut does what a step asks for, in the order that makes it safe. At each
 // point where something becomes durable the node may crash instead.
-func (n *node) carryOut(e raft.Effects, brought batches) {
+func (n *node) carryOut(e *raft.Effects, brought batches) {
 	w := n.w
 	if e.Fault != nil {
 		w.fail(R8, "node %d: %v", n.id, e.Fault)
@@ -20,8 +20,8 @@ func (n *node) carryOut(e raft.Effects, brought batches) {
 	}
 	n.tellRole()
 	n.write(e, brought)
-	for _, m := range e.Send {
-		n.send(m)
+	for i := range e.Send {
+		n.send(&e.Send[i])
 	}
 	n.pending = append(n.pending, e.SendSync...)
 	for _, r := range e.Refused {
@@ -42,6 +42,8 @@ func (n *node) saveElection(e raft.Election) bool {
 		n.crash("for it cannot save its election state: " + kind.String())
 		return false
 	}
+	lost := n.core.VotesLost()
+	n.disk.marked = n.disk.marked || lost // before it, and gone after it
 	save := func() { n.disk.election, n.disk.noFile = e, false }
 	if n.crashesDuring(SaveElection, 5, save) {
 		return false
@@ -51,6 +53,7 @@ func (n *node) saveElection(e raft.Election) bool {
 	if n.crashesAt(SaveElection, after, 5) {
 		return false
 	}
+	n.disk.marked = lost
 	n.until = max(n.until, n.w.now.Add(n.w.syncTime(n)))
 	return true
 }
@@ -69,7 +72,7 @@ func (n *node) tellRole() {
 }
 
 // write hands to the writer what has to be written.
-func (n *node) write(e raft.Effects, brought batches) {
+func (n *node) write(e *raft.Effects, brought batches) {
 	w := n.w
 	if t := e.Truncate; t != nil {
 		w.note("%d truncates to %d", n.id, t.End)
@@ -111,12 +114,12 @@ func (n *node) release(done raft.Seq) {
 	for len(n.pending) > 0 && n.pending[0].After <= done {
 		m := n.pending[0].Message
 		n.pending = n.pending[1:]
-		n.send(m)
+		n.send(&m)
 	}
 }
 
 // send puts a request on its way, or answers one.
-func (n *node) send(m raft.Message) {
+func (n *node) send(m *raft.Message) {
 	if m.To != kafka.NoNode {
 		n.w.request(n, m)
 		return
@@ -131,7 +134,7 @@ func (n *node) send(m raft.Message) {
 		return
 	}
 	body, brings := m.Body, batches(nil)
-	if a, isFetch := body.(raft.FetchAnswer); isFetch {
+	if a, isFetch := body.(raft.FetchAnswer); isFetch && a.Read.From < a.Read.Below {
 		body, brings = n.fetched(a)
 	}
 	n.w.check.answers(n, in, body)
@@ -160,6 +163,9 @@ func (n *node) arm() {
 		n.step(raft.Passed{})
 	}})
 }
+
+// longestSync is how long a sync takes at most, if it is not slow.
+const longestSync = 3200 * time.Microsecond
 
 // syncTime draws how long a sync takes.
 func (w *World) syncTime(n *node) time.Duration {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -13,6 +14,8 @@ type healing struct {
 	core    []*node
 	whole   bool // everybody is in the core
 	since   kafka.Instant
+	least   kafka.Offset  // all that every node of the core had then
+	led     kafka.Instant // when all followed one leader last
 	agreed  kafka.Instant // 0 before
 	epoch   kafka.Epoch   // then
 	outside string        // how the others are broken
@@ -25,10 +28,12 @@ type healing struct {
 const (
 	// proposing is how long the workload goes on after healing.
 	proposing = 2 * time.Second
-	// healingLimit is in how long a repaired quorum has to agree. A check of
+	// healingLimit is in how long all of a repaired quorum have to follow one
+	// leader, and how long at most they may be without one again. A check of
 	// the quorum, a fetch timeout and ten elections of twice their timeout are
 	// 1.5 x 2 + 2 + 10 x 2 seconds; clocks may be a fifth too slow. A disk that
-	// stalls may go on doing so for its time.
+	// stalls may go on doing so for its time. To have equal logs, who is behind
+	// has time to catch up besides.
 	healingLimit = 32 * time.Second
 	// givesUp is in how long a leader that no majority reaches has to stop: 1.5
 	// fetch timeouts, by a clock that may be too slow and may have jumped back.
@@ -58,7 +63,7 @@ func (h *healing) has(n *node) bool {
 // of the voters.
 func (w *World) heal() {
 	w.chaos = false
-	h := &healing{since: w.now, whole: w.rng.IntN(2) == 0, outside: pick(w.rng, "down", "cut", "deaf", "mute")}
+	h := &healing{since: w.now, led: w.now, whole: w.rng.IntN(2) == 0, outside: pick(w.rng, "down", "cut", "deaf", "mute")}
 	h.whole = h.whole || w.plan.moving() // any of them may be the last voter
 	w.healed = h
 	count := w.plan.Voters
@@ -70,6 +75,10 @@ func (w *World) heal() {
 	}
 	h.core = append(h.core, w.nodes[w.plan.Voters:]...)
 	h.whole = count == w.plan.Voters
+	h.least = kafka.Offset(math.MaxInt64)
+	for _, n := range h.core {
+		h.least = min(h.least, n.disk.durable.end(n.disk.start))
+	}
 	w.note("-- healed; others are %s, if any", h.outside)
 	for _, n := range w.nodes {
 		w.mend(n)
@@ -121,6 +130,9 @@ func (w *World) look() {
 		h.done = true
 		return
 	}
+	if w.followed() != nil {
+		h.led = w.now
+	}
 	switch leader := w.agreement(); {
 	case h.agreed != 0:
 		w.check.calm(h.epoch)
@@ -128,7 +140,7 @@ func (w *World) look() {
 		h.agreed, h.epoch = w.now, leader.disk.election.Epoch
 		w.check.agreed()
 		w.note("-- all agree on %d in epoch %d", leader.id, h.epoch)
-	case h.agreed == 0 && w.now.Sub(h.since) > healingLimit+w.plan.Stall:
+	case w.late():
 		if h.hopeless = !w.recoverable(); h.hopeless {
 			h.done = true
 			return
@@ -138,16 +150,38 @@ func (w *World) look() {
 	w.later(50*time.Millisecond, w.look)
 }
 
+// late tells that the core has been without a leader for longer than it may (L1,
+// L4), or that it took too long until all had the same (L8). Who is behind in its log
+// follows a leader all the same, so that what it has to fetch extends the second limit
+// alone. And who is taken to a later epoch (see heardAbove) has had a leader until
+// then.
+func (w *World) late() bool {
+	limit := healingLimit + w.plan.Stall
+	return w.now.Sub(w.healed.led) > limit || w.now.Sub(w.healed.since) > limit+w.catchUp()
+}
+
+// catchUp is how long the last node of the core takes at most to fetch what it
+// lacked when it was healed and what has come since, committed or not: an answer
+// brings so many batches, none without a record, and the next request waits for
+// their sync.
+func (w *World) catchUp() time.Duration {
+	most := w.healed.least
+	for _, n := range w.healed.core {
+		most = max(most, n.disk.durable.end(n.disk.start))
+	}
+	answers := int(most-w.healed.least) / w.plan.Batches
+	return time.Duration(answers) * (2*w.longestDelay() + writeTime + longestSync)
+}
+
 func (w *World) over() bool {
 	return w.healed != nil && w.healed.done || w.ruined != nil && w.ruined.over
 }
 
-// agreement is the one leader that every node of the core follows and whose
-// committed log all of them have, or nil.
-func (w *World) agreement() *node {
+// followed is the one leader that every node of the core follows, or nil.
+func (w *World) followed() *node {
 	var leader *node
 	for _, n := range w.healed.core {
-		if n.up && n.role == raft.RoleLeader && n.state.HighWatermark >= 0 {
+		if n.up && n.role == raft.RoleLeader {
 			if leader != nil && leader.disk.election.Epoch >= n.disk.election.Epoch {
 				continue
 			}
@@ -157,13 +191,46 @@ func (w *World) agreement() *node {
 	if leader == nil {
 		return nil
 	}
-	want := leader.state
 	for _, n := range w.healed.core {
-		s := n.state
-		if !n.up || s.Leader != leader.id || s.Election.Epoch != want.Election.Epoch ||
-			s.HighWatermark != want.Log.End || s.Log != want.Log {
+		follows := n == leader || n.role == raft.RoleFollower
+		if !n.up || !follows || n.state.Leader != leader.id || n.state.Election.Epoch != leader.state.Election.Epoch {
 			return nil
 		}
 	}
 	return leader
+}
+
+// agreement is the leader that every node of the core follows and whose committed
+// log all of them have, or nil.
+func (w *World) agreement() *node {
+	leader := w.followed()
+	if leader == nil || leader.state.HighWatermark < 0 {
+		return nil
+	}
+	want := leader.state
+	for _, n := range w.healed.core {
+		if n.state.HighWatermark != want.Log.End || n.state.Log != want.Log {
+			return nil
+		}
+	}
+	if w.heardAbove(want.Election.Epoch) {
+		return nil
+	}
+	return leader
+}
+
+// heardAbove tells whether somebody outside the core can be heard there who has
+// come to an epoch above one: a candidate that a majority had granted its round,
+// and that comes back as what it was. It takes the core to its epoch (P3). Who cannot
+// be heard any more may have sent something before that is still under way.
+func (w *World) heardAbove(epoch kafka.Epoch) bool {
+	if w.healed.outside != "deaf" && w.now >= w.underWay {
+		return false
+	}
+	for _, n := range w.nodes[:w.plan.Voters] {
+		if !w.healed.has(n) && n.disk.election.Epoch > epoch {
+			return true
+		}
+	}
+	return false
 }

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"slices"
-
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/raft"
 )
@@ -27,12 +25,17 @@ type batches []batch
 
 // from is the index of the first batch that ends above an offset.
 func (l batches) from(offset kafka.Offset) int {
-	i, _ := slices.BinarySearchFunc(l, offset, func(b batch, o kafka.Offset) int {
-		if b.end <= o {
-			return -1
+	if n := len(l); n == 0 || l[n-1].end <= offset { // mostly it is the end
+		return n
+	}
+	below, i := -1, len(l)-1
+	for i-below > 1 {
+		if half := (below + i) / 2; l[half].end <= offset {
+			below = half
+		} else {
+			i = half
 		}
-		return 1
-	})
+	}
 	return i
 }
 

@@ -34,7 +34,7 @@ type conn struct {
 func (w *World) link(from, to *node) *link { return &w.links[from.id][to.id] }
 
 // request sends a request of the core, on a new connection if it asks for one.
-func (w *World) request(n *node, m raft.Message) {
+func (w *World) request(n *node, m *raft.Message) {
 	to := w.node(kafka.NodeID(int(m.At.Port) - firstPort))
 	w.message(n, "->", to, m.Body)
 	c := n.conns[to.id]
@@ -194,6 +194,9 @@ func (w *World) depart(at kafka.Instant, to *node, f flight) {
 		m = new(flight)
 	}
 	*m = f
+	if w.chaos {
+		w.underWay = max(w.underWay, at+1)
+	}
 	w.queue.put(happening{at: at, who: to, life: anyLife, message: m})
 }
 
@@ -220,6 +223,9 @@ func (w *World) land(m *flight) {
 		w.comeBack(f)
 	}
 }
+
+// longestDelay is how long a message takes at most, if it is not late.
+func (w *World) longestDelay() time.Duration { return 1100*time.Microsecond + w.plan.Far }
 
 func (w *World) delay() time.Duration {
 	d := 100*time.Microsecond + time.Duration(w.rng.Int64N(int64(time.Millisecond+w.plan.Far)))

@@ -79,8 +79,10 @@ func (n *node) boot() {
 	}
 	n.core, n.state = core, core.State()
 	w.check.booted(n)
-	w.check.protocol(n, n.model.Started(n.cfg, stored, n.state, effects))
-	n.carryOut(effects, nil)
+	if !w.plan.Alone {
+		w.check.protocol(n, n.model.Started(n.cfg, stored, n.state, effects))
+	}
+	n.carryOut(&effects, nil)
 	if n.up {
 		w.check.step(n)
 	}
@@ -112,10 +114,12 @@ func (n *node) stepWith(ev raft.Event, brought batches) {
 	n.contact.before(n, ev)
 	effects := n.core.Step(n.local(), ev)
 	n.state = n.core.State()
-	n.watch.after(n, ev, effects)
-	n.contact.after(n, effects)
-	n.w.check.protocol(n, n.model.Stepped(ev, n.state, effects))
-	n.carryOut(effects, brought)
+	n.watch.after(n, ev, &effects)
+	n.contact.after(n, &effects)
+	if !n.w.plan.Alone {
+		n.w.check.protocol(n, n.model.Stepped(ev, &n.state, &effects))
+	}
+	n.carryOut(&effects, brought)
 	if n.up {
 		n.w.check.step(n)
 	}

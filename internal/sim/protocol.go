@@ -11,9 +11,6 @@ import (
 // from the text: what the node has become and says must be one of the things that
 // may follow on the event (V4).
 func (c *checker) protocol(n *node, st *abstract.Step) {
-	if c.w.plan.Alone {
-		return
-	}
 	if c.w.traced != nil {
 		c.w.trace(st)
 	}

@@ -66,7 +66,11 @@ func (w *World) reshape() {
 // committed.
 func (w *World) askSoon(n *node) {
 	if w.chaos && w.plan.ReshapeEvery > 0 && w.rng.IntN(2) == 0 {
-		w.later(w.upTo(10*time.Millisecond), func() { w.askChange(n) })
+		w.later(w.upTo(10*time.Millisecond), func() {
+			if w.chaos {
+				w.askChange(n)
+			}
+		})
 	}
 }
 

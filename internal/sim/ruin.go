@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -9,7 +11,7 @@ import (
 
 // ruin is the other end of a run: instead of a majority that is repaired there is
 // none any more. Disks of so many voters are lost that no set of voters that may
-// yet come to hold has a majority of them. Nothing can be asked of what is left but
+// yet come to hold, also by one more change, has a majority of them. Nothing can be asked of what is left but
 // that it stops safely: nobody leads, nothing is committed, and what was committed
 // is not called something else (the rules of safety hold on).
 type ruin struct {
@@ -57,14 +59,43 @@ func (w *World) destroy() {
 	})
 }
 
-// salvageable tells that some set of voters still has a majority of disks.
+// salvageable tells that some set of voters still has a majority of disks, or that
+// one that a leader may make of it has.
 func (w *World) salvageable() bool {
+	mends := w.changesCome()
 	for _, set := range w.sets() {
-		if w.intact(set, nil) >= set.Majority() {
+		left := w.intact(set, nil)
+		if left >= set.Majority() || mends && w.mendable(set, left) {
 			return true
 		}
 	}
 	return false
+}
+
+// changesCome tells whether a leader may yet be asked to change the voters: by nodes
+// that join by themselves, or by a client before the disks were lost.
+func (w *World) changesCome() bool {
+	asks := func(in inbound) bool {
+		_, add := in.body.(raft.AddVoterRequest)
+		return add
+	}
+	return w.plan.AutoJoin || slices.ContainsFunc(w.nodes, func(n *node) bool {
+		return n.up && slices.ContainsFunc(slices.Collect(maps.Values(n.asked)), asks)
+	})
+}
+
+// mendable tells whether one change of a set, of whose voters so many have their
+// disk, makes one that has its majority: that is all that such a change waits for. Of
+// two changes the first has to be committed. A leader that has lost its majority has
+// 1.5 F for it:
+//
+//  1. 2 leads voters 1 and 2, and the disk of 1 is lost.
+//  2. 3 joins. 2 and 3 are a majority of 1, 2 and 3, and commit that.
+func (w *World) mendable(set raft.Voters, left int) bool {
+	more, less := len(set)+1, len(set)-1
+	joins := len(set) < w.plan.controllers() && left+1 >= more/2+1
+	leaves := left < len(set) && left > 0 && left >= less/2+1
+	return joins || leaves
 }
 
 // watchRuin looks again and again at what is left.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -59,6 +60,15 @@ func (s *Stage) stop(n *node) {
 	n.step(raft.Shutdown{Until: n.local().Add(5 * time.Second)})
 	s.wait("the end of a stop", n.core.Finished)
 	s.kill(n)
+}
+
+// silence ends what clients propose, and waits until these nodes have all that the
+// leader took from them.
+func (s *Stage) silence(l *node, nodes ...*node) {
+	s.w.work.stopped = true
+	s.wait("what a leader has taken", func() bool {
+		return !slices.ContainsFunc(nodes, func(n *node) bool { return n.disk.durable.end(0) < l.state.Log.End })
+	})
 }
 
 // change hands a request about the voters to a node, as its controller would.

@@ -22,6 +22,7 @@ func Scenes() []Scene {
 	all = append(all, exactScenes()...)
 	all = append(all, delayScenes()...)
 	all = append(all, keptScenes()...)
+	all = append(all, forgetfulScenes()...)
 	for _, m := range Mixes() {
 		all = append(all, m.Scene())
 	}

@@ -114,16 +114,29 @@ func stuckScenes() []Scene {
 
 // beStuck cuts the leader off from all but one follower, which of the others only
 // one reaches; a third is dead. stuck tells that no other leader came in time.
+//
+// That follower needs the leader's vote, and the one that it reaches needs its own.
+// So the clients fall silent, before the cut or soon after it: while the leader has
+// records that nobody has copied, nobody can win at all.
 func (s *Stage) beStuck(limit time.Duration) {
 	l := s.leader()
 	x1 := s.other(l)
 	y1 := s.other(l, x1)
 	y2 := s.other(l, x1, y1)
 	y3 := s.other(l, x1, y1, y2)
+	before := s.w.rng.IntN(2) == 0
+	if before {
+		s.silence(l, s.w.nodes...)
+	}
+	cut := s.w.now
 	s.cut(l, y1, y2, y3)
 	s.cut(y3, s.w.nodes...)
 	s.cut(y2, x1)
-	s.stuck = !s.until(limit, func() bool {
+	if !before {
+		s.live(s.upTo(time.Second))
+		s.silence(l, x1)
+	}
+	s.stuck = !s.until(limit-s.w.now.Sub(cut), func() bool {
 		n := s.leads()
 		return n != nil && n != l && n.state.HighWatermark >= 0
 	})

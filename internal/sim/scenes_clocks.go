@@ -7,8 +7,8 @@ import (
 // clockScenes say what it costs that clocks are wrong. Dates may be anything: a
 // core is told one at its start only, and times by the clock of its process. That
 // clock goes ahead when a machine wakes up: a follower then gives its leader up
-// and is refused; a leader that hears nothing for 1.5 F would step down, so it
-// jumps by less. A clock that goes back lets the core stand still for a while.
+// and is refused, and a leader leads on. A clock that goes back lets the core stand
+// still for a while.
 func clockScenes() []Scene {
 	return []Scene{
 		{Name: "clock-jumps", Voters: 3, What: "dates are wrong, and clocks jump ahead and back", Prepare: wrongDates, Play: func(s *Stage) {
@@ -20,7 +20,7 @@ func clockScenes() []Scene {
 				case 1:
 					n.jump(-s.upTo(time.Second))
 				case 2:
-					l.jump(s.upTo(1400 * time.Millisecond))
+					l.jump(s.upTo(time.Minute))
 				case 3:
 					l.jump(-s.upTo(time.Second))
 				}

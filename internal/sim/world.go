@@ -34,6 +34,8 @@ type World struct {
 	wiped   int                  // new directory ids
 	past    []sent               // requests that may arrive once more
 	landed  []*flight            // to be used again
+	// underWay is until when messages may be that were sent before the healing.
+	underWay kafka.Instant
 
 	chaos    bool   // faults come
 	stage    *Stage // when a scene is played, else nil
