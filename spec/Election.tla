@@ -14,6 +14,7 @@ CONSTANTS
     None,
     First,     \* the voters at the start; all other nodes are observers
     Old,       \* nodes that do not know pre-votes
+    Waits,     \* a successor that is named may wait for its turn; else all stand at once
     Epochs,    \* no step beyond this one
     Timeouts,  \* how often a role's time ends, in all
     Crashes    \* in all
@@ -40,7 +41,8 @@ Start ==
      leader |-> None,
      heard |-> FALSE,    \* a follower: its leader has answered a fetch, and has not said farewell;
                          \* one that resigned: its voters' logs, so that it names successors
-     granted |-> {},     \* prospective and candidate: who has, itself included
+     granted |-> {},     \* prospective and candidate: who has, itself included;
+                         \* one that resigned: who knows that
      refused |-> {},
      log |-> << >>,
      hw |-> 0]
@@ -127,7 +129,8 @@ Learn(n, me, e, l) ==
          ELSE me
 
 (***************************************************************************)
-(* What follows from a tally.                                              *)
+(* What follows from a tally. Who was removed and has resigned is done when*)
+(* a majority knows, so that another one will lead.                        *)
 (***************************************************************************)
 Won(me) == IsMajority(me.granted, VotersOf(me.log))
 
@@ -140,7 +143,14 @@ Judge(n, me) ==
          THEN FallBack(n, me)
          ELSE IF me.role = "candidate" /\ Won(me)
               THEN Leader(n, me)
-              ELSE me
+              ELSE IF me.role = "resigned" /\ Won(me) /\ ~Electable(n, me)
+                   THEN Unattached(me, me.epoch, me.voted, n)
+                   ELSE me
+
+(***************************************************************************)
+(* Who is alone leads at once.                                             *)
+(***************************************************************************)
+Stand(n, me) == Judge(n, Judge(n, Prospective(n, me)))
 
 (***************************************************************************)
 (* Messages. A request is open while its sender waits for the answer; with *)
@@ -203,10 +213,12 @@ NewRound(before, after) ==
     \/ before.role = "prospective" /\ before.voted # after.voted
 
 (***************************************************************************)
-(* An answer that changes nothing, whenever it comes, is not sent.         *)
+(* An answer that changes nothing, whenever it comes, is not sent. Whether *)
+(* it knows matters to who resigned only when that one was removed.        *)
 (***************************************************************************)
 Matters(m, a) ==
     \/ a.epoch > m.epoch
+    \/ m.kind = "end" /\ ~Electable(m.from, node[m.from])
     \/ m.kind = "preVote"
     \/ m.kind = "vote" /\ (a.ok \/ a.leader # None)
 
@@ -281,7 +293,8 @@ Voted(n, me, m) ==
 Farewell(me, m) ==
     IF me.role = "follower" /\ me.leader = m.from /\ me.epoch = m.epoch
     THEN IF Electable(m.to, me)
-         THEN {[me EXCEPT !.heard = FALSE]} \cup (IF m.names THEN {Prospective(m.to, me)} ELSE {})
+         THEN (IF Waits \/ ~m.names THEN {[me EXCEPT !.heard = FALSE]} ELSE {})
+                \cup (IF m.names THEN {Stand(m.to, me)} ELSE {})
          ELSE {Unattached(me, me.epoch, me.voted, me.leader)}
     ELSE {me}
 
@@ -304,15 +317,18 @@ Outcomes(m, me) ==
 
 LeaderIn(m) == IF m.kind \in {"begin", "end"} THEN m.from ELSE None
 
+(***************************************************************************)
+(* It answers as who it was when it had read the request.                  *)
+(***************************************************************************)
 Received(m) ==
     \E me \in {Learn(m.to, node[m.to], m.epoch, LeaderIn(m))} :
         \E o \in Outcomes(m, me) :
-            Step(m.to, o.me, {}, Say(m, o.me, o.ok))
+            Step(m.to, o.me, {}, Say(m, me, o.ok))
 
 Told(me, a) ==
-    IF a.epoch # me.epoch \/ me.role \notin {"prospective", "candidate"}
+    IF a.epoch # me.epoch \/ me.role \notin {"prospective", "candidate", "resigned"}
     THEN me
-    ELSE IF a.ok
+    ELSE IF a.ok \/ a.kind = "end"
          THEN [me EXCEPT !.granted = @ \cup {a.from}]
          ELSE [me EXCEPT !.refused = @ \cup {a.from}]
 
@@ -325,19 +341,34 @@ Answered(a, me) ==
     THEN Candidate(a.to, me)
     ELSE IF me = node[a.to] THEN Told(me, a) ELSE me
 
+(***************************************************************************)
+(* Nobody needs the vote of who cannot be elected: an answer does not take *)
+(* it into an epoch without a leader, to which the quorum may never come.  *)
+(***************************************************************************)
+StaysBehind(n, me, a) == a.epoch > me.epoch /\ a.leader = None /\ ~Electable(n, me)
+
+Behind(me, a) ==
+    IF me.role = "follower" /\ me.leader = a.from
+    THEN Unattached(me, me.epoch, me.voted, me.leader)
+    ELSE me
+
+Heeded(n, me, a) == IF StaysBehind(n, me, a) THEN Behind(me, a) ELSE Learn(n, me, a.epoch, a.leader)
+
 OnAnswer(a) ==
-    \E me \in {Learn(a.to, node[a.to], a.epoch, a.leader)} :
+    \E me \in {Heeded(a.to, node[a.to], a)} :
         \E told \in {Answered(a, me)} :
             \E after \in {Judge(a.to, told)} :
                 Step(a.to, after, {a.from}, {})
 
 (***************************************************************************)
-(* Time passes for a node.                                                 *)
+(* Time passes for a node. Who cannot be elected gives up what it was at,  *)
+(* and stands for nothing.                                                 *)
 (***************************************************************************)
 TimedOut(n, me) ==
     CASE me.role = "leader" -> Resigned(me, TRUE)
       [] me.role = "prospective" -> FallBack(n, me)
-      [] OTHER -> Judge(n, Judge(n, Prospective(n, me))) \* who is alone leads at once
+      [] ~Electable(n, me) -> Unattached(me, me.epoch, me.voted, me.leader)
+      [] OTHER -> Stand(n, me)
 
 Timeout(n) ==
     /\ timeouts < Timeouts

@@ -138,11 +138,11 @@ LogReceived(m) ==
     /\ m.kind # "fetch"
     /\ \E me \in {Learn(m.to, node[m.to], m.epoch, LeaderIn(m))} :
         \E o \in Outcomes(m, me) :
-            Carry(m.to, o.me, files[m.to], {}, Say(m, o.me, o.ok))
+            Carry(m.to, o.me, files[m.to], {}, Say(m, me, o.ok))
 
 LogAnswered(a) ==
     /\ a.kind # "fetch"
-    /\ \E me \in {Learn(a.to, node[a.to], a.epoch, a.leader)} :
+    /\ \E me \in {Heeded(a.to, node[a.to], a)} :
         \E told \in {Answered(a, me)} :
             \E after \in {Judge(a.to, told)} :
                 Carry(a.to, after, files[a.to], {a.from}, {})
@@ -227,7 +227,7 @@ Cut(me, a) ==
 
 OnFetchAnswer(a) ==
     /\ a.kind = "fetch"
-    /\ \E me \in {Learn(a.to, node[a.to], a.epoch, a.leader)} :
+    /\ \E me \in {Heeded(a.to, node[a.to], a)} :
         \E after \in {IF me # node[a.to] THEN me ELSE IF a.ok THEN Appended(me, a) ELSE Cut(me, a)} :
             Carry(a.to, after, files[a.to], {a.from}, {})
 

@@ -8,7 +8,9 @@
 (***************************************************************************)
 EXTENDS Log
 
-CONSTANT Changes \* of the voters, in all
+CONSTANTS
+    Changes, \* of the voters, in all
+    About    \* the nodes that they add and remove
 
 VARIABLE changes
 
@@ -36,7 +38,7 @@ Change(n, voters) ==
 (***************************************************************************)
 Add(n, v) ==
     /\ MayChange(n)
-    /\ v \notin VotersOf(node[n].log)
+    /\ v \in About \ VotersOf(node[n].log)
     /\ v \in files[n].full
     /\ files[n].reached[v] >= SetAt(node[n].log)
     /\ Change(n, VotersOf(node[n].log) \cup {v})
@@ -46,7 +48,7 @@ Add(n, v) ==
 (***************************************************************************)
 Remove(n, v) ==
     /\ MayChange(n)
-    /\ v \in VotersOf(node[n].log)
+    /\ v \in About \cap VotersOf(node[n].log)
     /\ VotersOf(node[n].log) # {v}
     /\ Change(n, VotersOf(node[n].log) \ {v})
 

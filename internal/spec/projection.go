@@ -11,8 +11,9 @@ import (
 // Projection is a set of states as all checkers show them: one line a state, its
 // nodes in order and joined by "|", each of them "epoch role voted leader log hw".
 // No node is 0; the log is the epoch of each batch, "-" when it is empty, and so is
-// a high watermark of 0 or unknown. The vote of who leads or has led its epoch is
-// left out, since it follows.
+// a high watermark of 0 or unknown. Where not all nodes are voters by a log, "@" and
+// those that are stand after it. The vote of who leads or has led its epoch is left
+// out, since it follows.
 type Projection map[string]bool
 
 // Missing are up to five lines that other has and p has not.
@@ -37,7 +38,7 @@ func ReadProjection(r io.Reader) (Projection, error) {
 var (
 	dotState = regexp.MustCompile(`^\s*s\d+ \[label="node=(.*?)\\nrequests=`)
 	dotNode  = regexp.MustCompile(`(n\d) :> \[(.*?)\](?: @@|\)$)`)
-	dotBatch = regexp.MustCompile(`epoch \|-> (\d+)`)
+	dotBatch = regexp.MustCompile(`epoch \|-> (\d+), voters \|-> \{(.*?)\}`)
 	dotField = regexp.MustCompile(`([a-z]+) \|-> (<<.*?>>|\{.*?\}|[^,]*)`)
 )
 
@@ -51,8 +52,9 @@ func ReadDot(r io.Reader) (Projection, error) {
 			continue
 		}
 		var nodes []string
-		for _, n := range dotNode.FindAllStringSubmatch(state[1], -1) {
-			line, err := dotLine(n[2])
+		records := dotNode.FindAllStringSubmatch(state[1], -1)
+		for _, n := range records {
+			line, err := dotLine(n[2], len(records))
 			if err != nil {
 				return nil, err
 			}
@@ -63,8 +65,8 @@ func ReadDot(r io.Reader) (Projection, error) {
 	return p, lines.Err()
 }
 
-// dotLine shows the fields of one node.
-func dotLine(record string) (string, error) {
+// dotLine shows the fields of one node of so many.
+func dotLine(record string, nodes int) (string, error) {
 	f := map[string]string{}
 	for _, m := range dotField.FindAllStringSubmatch(record, -1) {
 		f[m[1]] = m[2]
@@ -78,11 +80,22 @@ func dotLine(record string) (string, error) {
 	if role == "leader" || role == "resigned" {
 		voted = "0"
 	}
-	var log strings.Builder
-	for _, m := range dotBatch.FindAllStringSubmatch(f["log"], -1) {
-		log.WriteString(m[1])
+	return fmt.Sprintf("%s %s %s %s %s %s", f["epoch"], role, voted, dotID(f["leader"]), orDash(dotLog(f["log"], nodes)), orDash(f["hw"])), nil
+}
+
+// dotLog shows a log: the epochs of its batches, and who votes by the last one if
+// not all nodes do.
+func dotLog(log string, nodes int) string {
+	var epochs strings.Builder
+	voters := ""
+	for _, m := range dotBatch.FindAllStringSubmatch(log, -1) {
+		epochs.WriteString(m[1])
+		voters = strings.NewReplacer("n", "", ", ", "").Replace(m[2])
 	}
-	return fmt.Sprintf("%s %s %s %s %s %s", f["epoch"], role, voted, dotID(f["leader"]), orDash(log.String()), orDash(f["hw"])), nil
+	if voters == "" || len(voters) == nodes {
+		return epochs.String()
+	}
+	return epochs.String() + "@" + voters
 }
 
 func dotID(name string) string {

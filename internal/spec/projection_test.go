@@ -17,6 +17,10 @@ func TestReadDot(t *testing.T) {
 		`role |-> \"leader\", voted |-> n1] @@ n2 :> [epoch |-> 0, granted |-> {}, heard |-> true, hw |-> 0, leader |-> None, log |-> <<>>, `+
 		`refused |-> {}, role |-> \"unattached\", voted |-> n1])\nrequests={[epoch |-> 0]}\nanswers={}"];`,
 		"1 leader 0 1 11 1|0 unattached 1 0 - -")
+	f(`  s1 [label="node=(n1 :> [epoch |-> 1, hw |-> 1, leader |-> n1, log |-> <<[epoch |-> 1, voters |-> {n1, n2}], [epoch |-> 1, voters |-> {n2}]>>, `+
+		`role |-> \"leader\", voted |-> n1] @@ n2 :> [epoch |-> 1, hw |-> 1, leader |-> n1, log |-> <<[epoch |-> 1, voters |-> {n1, n2}]>>, `+
+		`role |-> \"follower\", voted |-> n1])\nrequests={}\nanswers={}"];`,
+		"1 leader 0 1 11@2 1|1 follower 1 1 1 1")
 }
 
 func TestReadDotRefuses(t *testing.T) {

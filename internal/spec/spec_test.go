@@ -76,6 +76,13 @@ func TestSameStates(t *testing.T) {
 	inSPIN("election, a crash", "N=3", "E=2", "T=2", "C=1", "MUTE", "ATONCE")
 	inSPIN("replication between two, a crash", "N=2", "E=2", "T=1", "C=1", "P=1")
 	inTLA("replication between three", "Log")
+	inTLA("one voter becomes two, and then the other one", "Reconfiguration",
+		"Waits=FALSE", "Node={n1,n2}", "First={n1}", "About={n1,n2}", "Changes=2")
+	inTLA("a voter is added to two", "Reconfiguration", "Waits=FALSE", "First={n1,n2}", "About={n3}")
+	inTLA("a follower of three is removed", "Reconfiguration", "Waits=FALSE", "About={n3}")
+	if *large {
+		inTLA("the leader of three is removed", "Reconfiguration", "Waits=FALSE", "About={n1}")
+	}
 }
 
 // The rules hold in every state of these scopes.
@@ -143,7 +150,7 @@ func TestVotersChange(t *testing.T) {
 	}
 	f()
 	if *large {
-		if c := tla(t, source(t), "Reconfiguration", "Reconfiguration", ""); c.broken {
+		if c := tla(t, source(t), "Reconfiguration", "Reconfiguration", "", "About={n1}"); c.broken {
 			t.Errorf("Reconfiguration: %s", tail(c.out))
 		}
 		f("Node={n1,n2,n3,n4}", "First={n1,n2,n3}", "Votes=1")
