@@ -9,85 +9,85 @@ import (
 	"testing"
 )
 
-// docs/kip-996.md has a row for each statement, and each has a test and a bug.
+// The page of a design has a row for each statement, and each has a test and a bug.
 func TestStatementsAreDocumented(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(root, "docs", "kip-996.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []string
-	for _, m := range regexp.MustCompile(`(?m)^\| (P\d+) \|`).FindAllStringSubmatch(string(raw), -1) {
-		rows = append(rows, m[1])
-	}
-	if len(rows) != 12 {
-		t.Errorf("the page has %d statements: %v", len(rows), rows)
-	}
-	tests := ""
-	for _, folder := range statementTests {
-		text, err := os.ReadFile(filepath.Join(root, folder, "kip996_test.go"))
+	for _, d := range designs {
+		raw, err := os.ReadFile(filepath.Join(root, "docs", d.page))
 		if err != nil {
 			t.Fatal(err)
 		}
-		tests += string(text)
-	}
-	explored, err := os.ReadFile(filepath.Join(root, "internal", "core", "raft", "explore_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests += string(explored)
-	bugs := map[string]bool{}
-	for _, b := range statementBugs(t) {
-		bugs[b.Name] = true
-	}
-	for _, p := range rows {
-		if !strings.Contains(tests, "func TestKIP996_"+p+"(") {
-			t.Errorf("%s has no test", p)
+		var rows []string
+		for _, m := range regexp.MustCompile(`(?m)^\| (`+d.letter+`\d+) \|`).FindAllStringSubmatch(string(raw), -1) {
+			rows = append(rows, m[1])
 		}
-		if !bugs[p] {
-			t.Errorf("%s has no planted bug", p)
+		if len(rows) != d.statements {
+			t.Errorf("%s has %d statements: %v", d.page, len(rows), rows)
+		}
+		tests := ""
+		for _, file := range d.files {
+			text, err := os.ReadFile(filepath.Join(root, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tests += string(text)
+		}
+		bugs := map[string]bool{}
+		for _, b := range d.bugs(t) {
+			bugs[b.Name] = true
+		}
+		for _, name := range rows {
+			if !strings.Contains(tests, "func Test"+d.name+"_"+name+"(") {
+				t.Errorf("%s has no test", name)
+			}
+			if !bugs[name] {
+				t.Errorf("%s has no planted bug", name)
+			}
 		}
 	}
 }
 
-// The functions that the page names as rules stand in the files it names, and the
-// tests it names are somewhere.
-func TestThePageNamesWhatIsThere(t *testing.T) {
-	raw, err := os.ReadFile(filepath.Join(root, "docs", "kip-996.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	tests, named := allTests(t), 0
+// The functions that the pages name as rules stand in the files they name, and the
+// tests they name are somewhere.
+func TestThePagesNameWhatIsThere(t *testing.T) {
+	tests := allTests(t)
 	group := regexp.MustCompile("((?:`[\\w.]+`,? )+)\\(`([a-z0-9/_]+\\.go)`\\)")
 	quoted := regexp.MustCompile("`(?:\\w+\\.)?(\\w+)`")
-	for _, row := range strings.Split(string(raw), "\n") {
-		cells := strings.Split(row, " | ")
-		if !strings.HasPrefix(row, "| P") || len(cells) < 5 {
-			continue
+	for _, d := range designs {
+		raw, err := os.ReadFile(filepath.Join(root, "docs", d.page))
+		if err != nil {
+			t.Fatal(err)
 		}
-		for _, m := range group.FindAllStringSubmatch(cells[2], -1) {
-			folder := "internal/core/raft"
-			if strings.Contains(m[2], "/") {
-				folder = "internal"
+		named := 0
+		for _, row := range strings.Split(string(raw), "\n") {
+			cells := strings.Split(row, " | ")
+			if !strings.HasPrefix(row, "| "+d.letter) || len(cells) < 5 {
+				continue
 			}
-			code, err := os.ReadFile(filepath.Join(root, folder, m[2]))
-			if err != nil {
-				t.Errorf("the page names %s: %v", m[2], err)
+			for _, m := range group.FindAllStringSubmatch(cells[2], -1) {
+				folder := "internal/core/raft"
+				if strings.Contains(m[2], "/") {
+					folder = "internal"
+				}
+				code, err := os.ReadFile(filepath.Join(root, folder, m[2]))
+				if err != nil {
+					t.Errorf("%s names %s: %v", d.page, m[2], err)
+				}
+				for _, name := range quoted.FindAllStringSubmatch(m[1], -1) {
+					named++
+					if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name[1] + `\(`).Match(code) {
+						t.Errorf("%s has no function %s", m[2], name[1])
+					}
+				}
 			}
-			for _, name := range quoted.FindAllStringSubmatch(m[1], -1) {
-				named++
-				if !regexp.MustCompile(`(?m)^func (\([^)]*\) )?` + name[1] + `\(`).Match(code) {
-					t.Errorf("%s has no function %s", m[2], name[1])
+			for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(cells[3], -1) {
+				if !tests[name[1]] {
+					t.Errorf("there is no test %s", name[1])
 				}
 			}
 		}
-		for _, name := range regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(cells[3], -1) {
-			if !tests[name[1]] {
-				t.Errorf("there is no test %s", name[1])
-			}
+		if named < d.statements {
+			t.Errorf("%s names %d functions", d.page, named)
 		}
-	}
-	if named < 12 {
-		t.Errorf("the page names %d functions", named)
 	}
 }
 

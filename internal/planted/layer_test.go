@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func (b Bug) arguments() ([]string, error) {
 	case len(words) == 2 && words[0] == "scenario":
 		return raft("^TestScenarios$/^" + words[1] + "$"), nil
 	case len(words) == 2 && words[0] == "statement":
-		return append([]string{"-run", "^TestKIP996_" + words[1] + "($|[^0-9])"}, statementTests...), nil
+		return append([]string{"-run", "^TestKIP996_" + words[1] + "($|[^0-9])"}, preVote.packages()...), nil
 	case len(words) == 2 && words[0] == "simulator":
 		return hunt(words[1]), nil
 	case explored:
@@ -37,9 +38,16 @@ func (b Bug) arguments() ([]string, error) {
 	return nil, fmt.Errorf("%s: no layer %q", b.Name, b.Layer)
 }
 
-func mutants(t *testing.T) []Bug {
+// mutants are the bugs of the quorum.
+func mutants(t *testing.T) []Bug { return append(listed(t, "mutants.txt"), preVote.bugs(t)...) }
+
+// mistakes are those of the abstract model, by which the quorum is judged.
+func mistakes(t *testing.T) []Bug { return listed(t, "model.txt") }
+
+// listed reads a list.
+func listed(t *testing.T, name string) []Bug {
 	t.Helper()
-	text, err := os.ReadFile("testdata/mutants.txt")
+	text, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +55,7 @@ func mutants(t *testing.T) []Bug {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(all, statementBugs(t)...)
+	return all
 }
 
 // There are enough of them, each with a name of its own and a layer that there is,
@@ -55,7 +63,8 @@ func mutants(t *testing.T) []Bug {
 // by one.
 func TestMutantsFitTheCode(t *testing.T) {
 	all, names, layers := mutants(t), map[string]bool{}, map[string]bool{}
-	for _, b := range all {
+	model := mistakes(t)
+	for _, b := range append(model, all...) {
 		if _, err := b.Text(root); err != nil {
 			t.Error(err)
 		}
@@ -67,8 +76,8 @@ func TestMutantsFitTheCode(t *testing.T) {
 		}
 		names[b.Name], layers[b.Layer] = true, true
 	}
-	if len(all) < 52 {
-		t.Errorf("only %d planted bugs", len(all))
+	if len(all) < 52 || len(model) < 40 {
+		t.Errorf("only %d planted bugs, and %d mistakes of the model", len(all), len(model))
 	}
 	for _, rule := range []string{
 		"R1", "R2", "R3", "R4", "R5", "R6", "R7", "R8", "R9", "R10", "R11", "R12", "R13", "R14", "R15", "R16",

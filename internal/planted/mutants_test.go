@@ -5,6 +5,7 @@ package planted
 import (
 	"flag"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,11 +21,28 @@ var (
 // is), and that layer alone has to notice. Each is a build, so this test has a
 // build tag: where it does not run, it is not said to have passed.
 func TestMutants(t *testing.T) {
-	all, began := mutants(t), time.Now()
-	chosen := choose(t, all)
-	found, looked := 0, 0
-	for i, b := range chosen {
-		if *mutantsFlag == "sample" && i >= sampleFloor && time.Since(began) > *sampleFlag {
+	all := mutants(t)
+	named := func(b Bug) bool { return b.Name == *mutantsFlag }
+	if *mutantsFlag != "all" && *mutantsFlag != "sample" && !slices.ContainsFunc(append(mistakes(t), all...), named) {
+		t.Fatalf("no planted bug %q", *mutantsFlag)
+	}
+	found, looked := look(t, all, sampleFloor, *sampleFlag)
+	t.Logf("ledger: planted bugs found, of %d that there are | %d of %d", len(all), found, looked)
+}
+
+// The same of the abstract model: a guard of it that is too weak would let pass what
+// the quorum may not do.
+func TestMistakesOfTheModel(t *testing.T) {
+	all := mistakes(t)
+	found, looked := look(t, all, sampleFloor/2, 0)
+	t.Logf("ledger: planted mistakes of the abstract model found, of %d that there are | %d of %d", len(all), found, looked)
+}
+
+// look looks for the chosen ones, of a sample for the first few and then for a while.
+func look(t *testing.T, all []Bug, floor int, limit time.Duration) (found, looked int) {
+	began := time.Now()
+	for i, b := range choose(t, all) {
+		if *mutantsFlag == "sample" && i >= floor && time.Since(began) > limit {
 			break
 		}
 		looked++
@@ -38,7 +56,7 @@ func TestMutants(t *testing.T) {
 			t.Logf("%s\n%s: %s", b.What, b.Layer, red)
 		})
 	}
-	t.Logf("ledger: planted bugs found, of %d that there are | %d of %d", len(all), found, looked)
+	return found, looked
 }
 
 func choose(t *testing.T, all []Bug) []Bug {
@@ -49,13 +67,7 @@ func choose(t *testing.T, all []Bug) []Bug {
 	case "sample":
 		return shuffled(all, commit(t))
 	}
-	for _, b := range all {
-		if b.Name == *mutantsFlag {
-			return []Bug{b}
-		}
-	}
-	t.Fatalf("no planted bug %q", *mutantsFlag)
-	return nil
+	return slices.DeleteFunc(all, func(b Bug) bool { return b.Name != *mutantsFlag })
 }
 
 func commit(t *testing.T) string {
