@@ -20,6 +20,7 @@ type Node struct {
 	*Proc
 	ID    int
 	Addr  string // where clients connect
+	Peers string // where other controllers connect
 	Data  string // the log directory
 	file  string
 	flags []string // of "ottla server"
@@ -33,6 +34,12 @@ const clusterID = "4L6g3nShT-eMCtK--X86sw"
 // and may be nil. It waits until all serve clients.
 func StartCluster(t testing.TB, n int, more string, flags func(id int) []string) *Cluster {
 	t.Helper()
+	return StartClusterOf(t, n, func(int) string { return more }, flags)
+}
+
+// StartClusterOf is StartCluster with further settings by node id.
+func StartClusterOf(t testing.TB, n int, more func(id int) string, flags func(id int) []string) *Cluster {
+	t.Helper()
 	if flags == nil {
 		flags = func(int) []string { return nil }
 	}
@@ -44,18 +51,18 @@ func StartCluster(t testing.TB, n int, more string, flags func(id int) []string)
 		voters[i] = fmt.Sprintf("%d@127.0.0.1:%d", i+1, quorum[i])
 	}
 	for i := range n {
-		node := &Node{ID: i + 1, Addr: fmt.Sprintf("127.0.0.1:%d", ports+2*i), Data: filepath.Join(t.TempDir(), "data"), flags: flags(i + 1)}
+		node := &Node{ID: i + 1, Addr: fmt.Sprintf("127.0.0.1:%d", ports+2*i), Peers: fmt.Sprintf("127.0.0.1:%d", quorum[i]), Data: filepath.Join(Folder(t), "data"), flags: flags(i + 1)}
 		node.file = WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=broker,controller
 node.id=%d
 controller.quorum.voters=%s
 controller.listener.names=CONTROLLER
-listeners=PLAINTEXT://%s,CONTROLLER://127.0.0.1:%d
+listeners=PLAINTEXT://%s,CONTROLLER://%s
 log.dirs=%s
 offsets.topic.num.partitions=3
 group.initial.rebalance.delay.ms=0
 %s
-`, node.ID, strings.Join(voters, ","), node.Addr, quorum[i], node.Data, more))
-		Ottla(t, "", "storage", "format", "-c", node.file, "-t", clusterID)
+`, node.ID, strings.Join(voters, ","), node.Addr, node.Peers, node.Data, more(node.ID)))
+		node.Format(t)
 		c.Nodes = append(c.Nodes, node)
 	}
 	for _, node := range c.Nodes {
@@ -65,6 +72,36 @@ group.initial.rebalance.delay.ms=0
 		node.AwaitReady(t)
 	}
 	return c
+}
+
+// StartBroker adds a node that is nothing but a broker to a cluster. It is none of the
+// cluster's Nodes. more are further settings, one a line.
+func (c *Cluster) StartBroker(t testing.TB, id int, more string) *Node {
+	t.Helper()
+	voters := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		voters[i] = fmt.Sprintf("%d@%s", n.ID, n.Peers)
+	}
+	n := &Node{ID: id, Addr: fmt.Sprintf("127.0.0.1:%d", FreePort(t)), Data: filepath.Join(Folder(t), "data")}
+	n.file = WriteFile(t, "broker.properties", fmt.Sprintf(`process.roles=broker
+node.id=%d
+controller.quorum.voters=%s
+controller.listener.names=CONTROLLER
+listeners=PLAINTEXT://%s
+log.dirs=%s
+%s
+`, id, strings.Join(voters, ","), n.Addr, n.Data, more))
+	n.Format(t)
+	n.Again(t)
+	n.AwaitReady(t)
+	return n
+}
+
+// Format formats the log directory of a node that does not run, as for a new
+// cluster. What was there before must be gone.
+func (n *Node) Format(t testing.TB) {
+	t.Helper()
+	Ottla(t, "", "storage", "format", "-c", n.file, "-t", clusterID)
 }
 
 // Again starts a node that has ended. It does not wait until it serves.

@@ -36,7 +36,7 @@ func (w World) StartDev(t testing.TB, args ...string) *Dev {
 // NewDev has a folder and ports for the nodes of a world. They do not run yet.
 func (w World) NewDev(t testing.TB, args ...string) *Dev {
 	t.Helper()
-	d := &Dev{world: w, Data: filepath.Join(t.TempDir(), "data"), args: args, port: FreePorts(t, 2*w.Nodes)}
+	d := &Dev{world: w, Data: filepath.Join(Folder(t), "data"), args: args, port: FreePorts(t, 2*w.Nodes)}
 	var addrs []string
 	for i := range w.Nodes {
 		addrs = append(addrs, d.client(i))

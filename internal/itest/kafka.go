@@ -68,6 +68,14 @@ var tools = map[string]string{
 	"kafka-leader-election":     "org.apache.kafka.tools.LeaderElectionCommand",
 	"kafka-dump-log":            "org.apache.kafka.tools.DumpLogSegments",
 	"kafka-storage":             "kafka.tools.StorageTool",
+	"kafka-reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+	"kafka-client-metrics":      "org.apache.kafka.tools.ClientMetricsCommand",
+	"kafka-groups":              "org.apache.kafka.tools.GroupsCommand",
+	"kafka-transactions":        "org.apache.kafka.tools.TransactionsCommand",
+	"kafka-acls":                "org.apache.kafka.tools.AclCommand",
+	"kafka-delegation-tokens":   "org.apache.kafka.tools.DelegationTokenCommand",
+	"kafka-verifiable-producer": "org.apache.kafka.tools.VerifiableProducer",
+	"kafka-verifiable-consumer": "org.apache.kafka.tools.VerifiableConsumer",
 }
 
 // KafkaTool runs one of Kafka's scripts and returns what it printed.
@@ -122,6 +130,25 @@ func FormatKafkaOf(t testing.TB, version, properties, clusterID string) {
 	if err != nil {
 		t.Fatalf("kafka-storage format of %s: %v\n%s", version, err, out)
 	}
+}
+
+// KafkaServer is a server of a release on a properties file. Unlike StartKafka's it
+// says what it does, not only what is wrong.
+func KafkaServer(t testing.TB, version, properties string) *exec.Cmd {
+	t.Helper()
+	cmd := javaOf(t, version, "512m", "kafka.Kafka", properties)
+	cmd.Args = append([]string{cmd.Args[0], "-Dottla.log.level=INFO"}, cmd.Args[1:]...)
+	return cmd
+}
+
+// KafkaToolOf is one of Kafka's scripts as it was in a release.
+func KafkaToolOf(t testing.TB, version, script string, args ...string) *exec.Cmd {
+	t.Helper()
+	class, ok := tools[script]
+	if !ok {
+		t.Fatalf("unknown script %s", script)
+	}
+	return javaOf(t, version, "256m", append([]string{class}, args...)...)
 }
 
 // AwaitPort waits until something listens on addr.

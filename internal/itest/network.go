@@ -128,6 +128,9 @@ func (h *Host) Command(name string, args ...string) *exec.Cmd {
 	return exec.Command("ip", append([]string{"netns", "exec", h.name, name}, args...)...)
 }
 
+// Inside is a command as it runs on the host.
+func (h *Host) Inside(cmd *exec.Cmd) *exec.Cmd { return h.Command(cmd.Path, cmd.Args[1:]...) }
+
 // Dial connects to an address as the host sees it, also when its cable is
 // pulled. It is for http.Transport.
 func (h *Host) Dial(ctx context.Context, network, addr string) (c net.Conn, err error) {

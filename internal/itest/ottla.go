@@ -64,3 +64,19 @@ func WriteFile(t testing.TB, name, text string) string {
 	}
 	return path
 }
+
+// Folder is a fresh folder whose path has no commas, for log.dirs. A test's own
+// has them when its name does. It is removed at the end of the test.
+func Folder(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ottla-node-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}

@@ -150,6 +150,9 @@ func (p *Proc) Stop(t testing.TB) int {
 	return p.Wait(t)
 }
 
+// Terminate sends SIGTERM and does not wait.
+func (p *Proc) Terminate() { p.signal(syscall.SIGTERM) }
+
 // KillAll ends processes as Kill does, all before it waits for the first.
 func KillAll(all []*Proc) {
 	for _, p := range all {
