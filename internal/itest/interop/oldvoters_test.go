@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -34,7 +35,7 @@ func TestOldAndNewVotersElectOneLeaderAnEpoch(t *testing.T) {
 	} {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			q := newMixed(t, m.old, m.leader)
+			q := newMixed(t, oldVersion, m.old, m.leader)
 			first := q.voters[m.leader-1]
 			first.run(t)
 			itest.AwaitPort(t, first.addr)
@@ -56,8 +57,8 @@ func TestOldAndNewVotersElectOneLeaderAnEpoch(t *testing.T) {
 				began := time.Now()
 				led.Kill()
 				next := q.awaitLeader(led)
-				t.Logf("voter %d (old: %v) was killed; after %v voter %d (old: %v) leads, %d epochs later", led.id, led.old,
-					time.Since(began).Round(10*time.Millisecond), next.id, next.old, q.highest()-before)
+				t.Logf("voter %d (old: %v) was killed; after %v voter %d (old: %v) leads, %d epochs later", led.id, led.theirs(),
+					time.Since(began).Round(10*time.Millisecond), next.id, next.theirs(), q.highest()-before)
 				led.run(t)
 				q.awaitFollower(led)
 			}
@@ -66,7 +67,7 @@ func TestOldAndNewVotersElectOneLeaderAnEpoch(t *testing.T) {
 	}
 }
 
-// mixed is a quorum of three controllers, some of which are old.
+// mixed is a quorum of three controllers, some of which are Apache Kafka's.
 type mixed struct {
 	t      *testing.T
 	voters []*mixedVoter
@@ -79,7 +80,7 @@ type mixed struct {
 type mixedVoter struct {
 	*itest.Proc
 	id         int
-	old        bool
+	release    string // of Apache Kafka; "" is ours
 	file, data string
 	addr       string
 }
@@ -90,8 +91,12 @@ type election struct {
 	Epoch  int `json:"leaderEpoch"`
 }
 
-// newMixed formats a quorum. Who is to lead first has the shortest election timer.
-func newMixed(t *testing.T, old []int, leader int) *mixed {
+// theirs tells whether it is a voter of Apache Kafka.
+func (v *mixedVoter) theirs() bool { return v.release != "" }
+
+// newMixed formats a quorum in which some voters are of a release of Apache Kafka.
+// Who is to lead first has the shortest election timer.
+func newMixed(t *testing.T, release string, theirs []int, leader int) *mixed {
 	t.Helper()
 	q := &mixed{t: t, leaders: map[int]int{}}
 	ports := itest.FreePorts(t, 3)
@@ -100,9 +105,9 @@ func newMixed(t *testing.T, old []int, leader int) *mixed {
 		set = append(set, fmt.Sprintf("%d@127.0.0.1:%d", id, ports+id-1))
 	}
 	for id := 1; id <= 3; id++ {
-		v := &mixedVoter{id: id, addr: fmt.Sprintf("127.0.0.1:%d", ports+id-1), data: filepath.Join(t.TempDir(), "data")}
-		for _, o := range old {
-			v.old = v.old || o == id
+		v := &mixedVoter{id: id, addr: fmt.Sprintf("127.0.0.1:%d", ports+id-1), data: filepath.Join(itest.Folder(t), "data")}
+		if slices.Contains(theirs, id) {
+			v.release = release
 		}
 		timer := 8000
 		if id == leader {
@@ -125,11 +130,16 @@ controller.quorum.election.timeout.ms=%d
 
 // format makes a voter's directory with the tool of its kind: old nodes take what
 // newer ones put into the 0-0 checkpoint for records of the log, and then begin it
-// without them.
+// without them. The features are those of an old release everywhere.
 func (v *mixedVoter) format(t *testing.T) {
 	t.Helper()
-	if v.old {
-		itest.FormatKafkaOf(t, oldVersion, v.file, clusterID)
+	switch v.release {
+	case "":
+	case itest.KafkaVersion:
+		itest.MustKafkaTool(t, "", "kafka-storage", "format", "--config", v.file, "--cluster-id", clusterID, "--release-version", "3.9")
+		return
+	default:
+		itest.FormatKafkaOf(t, v.release, v.file, clusterID)
 		return
 	}
 	itest.Ottla(t, "", "storage", "format", "-c", v.file, "-t", clusterID, "--release-version", "3.9")
@@ -138,8 +148,8 @@ func (v *mixedVoter) format(t *testing.T) {
 // run starts a voter with the program of its kind.
 func (v *mixedVoter) run(t *testing.T) {
 	t.Helper()
-	if v.old {
-		v.Proc = itest.StartKafkaOf(t, oldVersion, v.file)
+	if v.theirs() {
+		v.Proc = itest.StartKafkaOf(t, v.release, v.file)
 		return
 	}
 	v.Proc = itest.Start(t, fmt.Sprintf("voter %d", v.id), exec.Command(itest.Bin(t), "server", v.file))

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/exec"
-	"regexp"
 	"strconv"
 	"sync"
 	"testing"
@@ -16,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/ottla/ottla/internal/itest"
+	"github.com/ottla/ottla/internal/itest/peer"
 )
 
 // Kafka's tool takes a quorum of ours from three to five voters and back to three
@@ -25,15 +24,10 @@ import (
 // longer than an election may take; and all topics are there in the end.
 func TestThreeVotersBecomeFiveAndThreeAgainUnderLoad(t *testing.T) {
 	t.Parallel()
-	broker := fmt.Sprintf("127.0.0.1:%d", itest.FreePort(t))
-	first := startDynamic(t, 1, "broker,controller", "PLAINTEXT://"+broker+",", "", "--standalone")
-	q := quorum{t: t, broker: broker, seed: first.controller, nodes: map[int]*dynamic{1: first}}
-	for id := 2; id <= 5; id++ {
-		q.nodes[id] = startDynamic(t, id, "controller", "", first.controller, "--no-initial-controllers")
-	}
+	q := quorum{oneVoter(t, 4), t}
 	q.add(2)
 	q.add(3)
-	load := createTopics(t, broker)
+	load := createTopics(t, q.Cluster)
 	before := q.epoch()
 	q.add(4)
 	q.add(5)
@@ -65,7 +59,7 @@ func TestThreeVotersBecomeFiveAndThreeAgainUnderLoad(t *testing.T) {
 	if done.longest > oneElection {
 		t.Errorf("a creation took %v; an election with all its timers takes %v", done.longest, oneElection)
 	}
-	done.checkAll(t, broker)
+	done.checkAll(t, q.Cluster)
 }
 
 // oneElection is the sum of all timers that one election may consist of at the default
@@ -74,75 +68,37 @@ func TestThreeVotersBecomeFiveAndThreeAgainUnderLoad(t *testing.T) {
 // takes longer has waited for a second election, or for nothing.
 const oneElection = 2*time.Second + 2*time.Second + 2*time.Second
 
-// quorum is asked and changed by Kafka's tool, by way of a broker.
+// quorum is changed by Kafka's tool, by way of the broker.
 type quorum struct {
-	t            *testing.T
-	broker, seed string
-	nodes        map[int]*dynamic
+	*peer.Cluster
+	t *testing.T
 }
 
 // add makes a voter of an observer, once it has caught up.
 func (q quorum) add(id int) {
 	q.t.Helper()
 	itest.Eventually(q.t, func() error {
-		out, err := itest.KafkaTool(q.t, "", "kafka-metadata-quorum", "--bootstrap-server", q.broker, "--command-config", q.nodes[id].file, "add-controller")
+		out, err := q.Tool("kafka-metadata-quorum", "--bootstrap-server", q.Node(1).Addr(), "--command-config", q.Node(id).File(), "add-controller")
 		if err != nil {
 			err = fmt.Errorf("%w: %s", err, out)
 		}
 		return err
 	})
-	q.awaitVoter(id, true)
+	votes(q.t, q.Cluster, q.Node(id), true)
 }
 
 func (q quorum) remove(id int) {
 	q.t.Helper()
-	itest.MustKafkaTool(q.t, "", "kafka-metadata-quorum", "--bootstrap-server", q.broker, "remove-controller",
-		"--controller-id", strconv.Itoa(id), "--controller-directory-id", q.nodes[id].directory(q.t))
-	q.awaitVoter(id, false)
-}
-
-// awaitVoter waits until a leader says that a node is, or is not, a voter.
-func (q quorum) awaitVoter(id int, voter bool) {
-	q.t.Helper()
-	inSet := regexp.MustCompile(fmt.Sprintf(`(?m)^CurrentVoters:.*"id": %d,`, id))
-	itest.Eventually(q.t, func() error {
-		out, err := q.status()
-		if err == nil && inSet.MatchString(out) != voter {
-			err = fmt.Errorf("node %d is to be a voter: %v\n%s", id, voter, out)
-		}
-		return err
-	})
-}
-
-func (q quorum) status() (string, error) {
-	out, err := itest.Run("", exec.Command(itest.Bin(q.t), "metadata-quorum", "describe", "--status", "-b", q.broker))
+	out, err := q.Tool("kafka-metadata-quorum", "--bootstrap-server", q.Node(1).Addr(), "remove-controller",
+		"--controller-id", strconv.Itoa(id), "--controller-directory-id", q.Node(id).Directory())
 	if err != nil {
-		err = fmt.Errorf("%w: %s", err, out)
+		q.t.Fatalf("%v: %s", err, out)
 	}
-	return out, err
+	votes(q.t, q.Cluster, q.Node(id), false)
 }
 
-func (q quorum) epoch() int  { q.t.Helper(); return q.number("LeaderEpoch") }
-func (q quorum) leader() int { q.t.Helper(); return q.number("LeaderId") }
-
-// number is what the status says beside a name, once somebody leads.
-func (q quorum) number(name string) (n int) {
-	q.t.Helper()
-	pattern := regexp.MustCompile(`(?m)^` + name + `:\s*(\d+)`)
-	itest.Eventually(q.t, func() error {
-		out, err := q.status()
-		if err != nil {
-			return err
-		}
-		m := pattern.FindStringSubmatch(out)
-		if m == nil {
-			return fmt.Errorf("no %s in %s", name, out)
-		}
-		n, err = strconv.Atoi(m[1])
-		return err
-	})
-	return n
-}
+func (q quorum) epoch() int  { q.t.Helper(); return q.Leader().Epoch }
+func (q quorum) leader() int { q.t.Helper(); return q.Leader().Leader.ID }
 
 // created is what became of the topics load-0, load-1, ...
 type created struct {
@@ -152,40 +108,35 @@ type created struct {
 	unknown int
 }
 
-// checkAll asks for every topic that the client was told is there.
-func (c created) checkAll(t *testing.T, broker string) {
+// checkAll asks for every topic that the client was told is there. A controller has
+// told it, and the broker that is asked may not have heard of the last one yet.
+func (c created) checkAll(t *testing.T, in *peer.Cluster) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RetryTimeout(itest.Stuck))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	there, err := kadm.NewClient(cl).ListTopics(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range c.topics {
-		if name := fmt.Sprintf("load-%d", i); !there.Has(name) {
-			t.Errorf("topic %s was acknowledged and is not there", name)
+	itest.Eventually(t, func() error {
+		there, err := kadm.NewClient(in.Client()).ListTopics(t.Context())
+		if err != nil {
+			return err
 		}
-	}
+		for i := range c.topics {
+			if name := fmt.Sprintf("load-%d", i); !there.Has(name) {
+				return fmt.Errorf("topic %s was acknowledged and is not there", name)
+			}
+		}
+		return nil
+	})
 }
 
 // createTopics creates one topic after another until it is told to end. When the
 // controller moves, the broker may say that the outcome is not known: then the client
 // asks again, as any would, and may hear that the topic exists. Any other failure
 // fails the test.
-func createTopics(t *testing.T, broker string) (end func() created) {
+func createTopics(t *testing.T, in *peer.Cluster) (end func() created) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(broker), kgo.RetryTimeout(itest.Stuck))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cl := in.Client()
 	ctx, cancel := context.WithCancel(t.Context())
 	var sum created
 	var work sync.WaitGroup
 	work.Go(func() {
-		defer cl.Close()
 		for ctx.Err() == nil {
 			began := time.Now()
 			unknown, err := createTopic(cl, fmt.Sprintf("load-%d", sum.topics))

@@ -2,101 +2,76 @@ package interop
 
 import (
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"testing"
 
 	"github.com/ottla/ottla/internal/itest"
+	"github.com/ottla/ottla/internal/itest/peer"
 )
 
-// dynamic is a node of a quorum whose voters stand in the log.
-type dynamic struct {
-	*itest.Proc
-	file, data, controller string
-}
-
-func startDynamic(t *testing.T, id int, roles, listeners, bootstrap, how string) *dynamic {
+// oneVoter is a quorum of ours that begins with one voter, a combined node, and so
+// many controllers beside it that are none yet.
+func oneVoter(t *testing.T, spares int) *peer.Cluster {
 	t.Helper()
-	port := itest.FreePort(t)
-	d := &dynamic{data: filepath.Join(t.TempDir(), "data"), controller: fmt.Sprintf("127.0.0.1:%d", port)}
-	if bootstrap == "" {
-		bootstrap = d.controller
+	l := peer.Mix(peer.Combined, peer.Ottla)
+	l.Dynamic = true
+	for range spares {
+		l.Nodes = append(l.Nodes, peer.Spec{Kind: peer.Ottla, Roles: peer.Controller, Spare: true})
 	}
-	d.file = itest.WriteFile(t, "server.properties", fmt.Sprintf(`process.roles=%s
-node.id=%d
-controller.quorum.bootstrap.servers=%s
-controller.listener.names=CONTROLLER
-listeners=%sCONTROLLER://%s
-log.dirs=%s
-`, roles, id, bootstrap, listeners, d.controller, d.data))
-	itest.Ottla(t, "", "storage", "format", "-c", d.file, "-t", clusterID, how)
-	d.Proc = itest.Start(t, fmt.Sprintf("node %d", id), exec.Command(itest.Bin(t), "server", d.file))
-	d.Says(t, "Kafka Server started")
-	return d
-}
-
-// directory is the id of the node's directory.
-func (d *dynamic) directory(t *testing.T) string {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join(d.data, "meta.properties"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(`(?m)^directory\.id=(\S+)`).FindSubmatch(raw)
-	if m == nil {
-		t.Fatalf("no directory id in %s", raw)
-	}
-	return string(m[1])
+	c := peer.New(t, l)
+	c.Start()
+	return c
 }
 
 // A controller of ours joins a quorum of ours and leaves it, by Kafka's tool
 // and by ours, asked at a controller and at a broker (KIP-853).
 func TestControllersAreAddedAndRemoved(t *testing.T) {
 	t.Parallel()
-	broker := fmt.Sprintf("127.0.0.1:%d", itest.FreePort(t))
-	first := startDynamic(t, 1, "broker,controller", "PLAINTEXT://"+broker+",", "", "--standalone")
-	second := startDynamic(t, 2, "controller", "", first.controller, "--no-initial-controllers")
+	c := oneVoter(t, 1)
+	first, second := c.Node(1), c.Node(2)
 	becomes := func(status string) {
 		t.Helper()
 		line := regexp.MustCompile(`(?m)^2\s.*\s` + status + `\s*$`)
 		itest.Eventually(t, func() error {
-			out, err := itest.Run("", exec.Command(itest.Bin(t), "metadata-quorum", "describe", "--replication", "-b", broker))
+			out, err := c.Ottla("metadata-quorum", "describe", "--replication", "-b", first.Addr())
 			if err != nil || !line.MatchString(out) {
 				return fmt.Errorf("node 2 is not %s: %w\n%s", status, err, out)
 			}
 			return nil
 		})
 	}
-	dir := second.directory(t)
+	dir := second.Directory()
 	becomes("Observer")
-	kafkas := func(at, addr string, args ...string) string {
-		return itest.MustKafkaTool(t, "", "kafka-metadata-quorum", append([]string{at, addr}, args...)...)
+	must := func(out string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return out
 	}
+	kafkas := func(args ...string) (string, error) { return c.Tool("kafka-metadata-quorum", args...) }
 	ours := func(args ...string) string {
-		return itest.Ottla(t, "", append(append([]string{"metadata-quorum"}, args...), "-b", broker)...)
+		t.Helper()
+		return must(c.Ottla(append(append([]string{"metadata-quorum"}, args...), "-b", first.Addr())...))
 	}
 	// The tool takes a voter's word for having caught up as late as its leader
 	// does: until then it is told to come again.
 	itest.Eventually(t, func() error {
-		out, err := itest.KafkaTool(t, "", "kafka-metadata-quorum", "--bootstrap-controller", first.controller, "--command-config", second.file, "add-controller")
+		out, err := kafkas("--bootstrap-controller", first.ControllerAddr(), "--command-config", second.File(), "add-controller")
 		if err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 		return nil
 	})
 	becomes("Follower")
-	says(t, kafkas("--bootstrap-server", broker, "describe", "--status"), `CurrentVoters:.*"id": 1.*"id": 2`, `LeaderEpoch:\s+1`)
-	kafkas("--bootstrap-server", broker, "remove-controller", "--controller-id", "2", "--controller-directory-id", dir)
+	says(t, must(kafkas("--bootstrap-server", first.Addr(), "describe", "--status")), `CurrentVoters:.*"id": 1.*"id": 2`, `LeaderEpoch:\s+1`)
+	must(kafkas("--bootstrap-server", first.Addr(), "remove-controller", "--controller-id", "2", "--controller-directory-id", dir))
 	becomes("Observer")
-	says(t, ours("add-controller", "-c", second.file), "Added controller 2 with directory id "+dir)
+	says(t, ours("add-controller", "-c", second.File()), "Added controller 2 with directory id "+dir)
 	becomes("Follower")
 	says(t, ours("remove-controller", "-i", "2", "-d", dir), "Removed KRaft controller 2 with directory id "+dir)
 	becomes("Observer")
-	if code := second.Stop(t); code != 0 {
-		t.Errorf("the exit status is %d", code)
-	}
+	second.Stop()
 }
 
 // kraft.version is raised by Kafka's tool, and a restarted node goes on with it
