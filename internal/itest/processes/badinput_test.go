@@ -216,7 +216,7 @@ type home struct{ data, file, addr string }
 // the folder itself. more are further settings, one a line.
 func newHome(t *testing.T, more string, dirs ...string) home {
 	t.Helper()
-	data := filepath.Join(t.TempDir(), "data")
+	data := filepath.Join(itest.Folder(t), "data")
 	if len(dirs) == 0 {
 		dirs = []string{"."}
 	}
@@ -407,14 +407,18 @@ func TestAFullDiskStopsItsOwnReplicasOnly(t *testing.T) {
 	again.Stop(t)
 }
 
-// partitionIn finds the partition of topic t that lies in a directory.
-func partitionIn(t *testing.T, dir string) int32 {
+// partitionIn finds the partition of topic t that lies in a directory. The broker
+// makes its folder a moment after the controller has acknowledged the topic.
+func partitionIn(t *testing.T, dir string) (found int32) {
 	t.Helper()
-	for p := range int32(2) {
-		if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("t-%d", p))); err == nil {
-			return p
+	itest.Eventually(t, func() error {
+		for p := range int32(2) {
+			if _, err := os.Stat(filepath.Join(dir, fmt.Sprintf("t-%d", p))); err == nil {
+				found = p
+				return nil
+			}
 		}
-	}
-	t.Fatalf("no partition of t in %s", dir)
-	return -1
+		return fmt.Errorf("no partition of t in %s", dir)
+	})
+	return found
 }

@@ -139,15 +139,22 @@ func TestAControlledShutdownMovesTheLeaders(t *testing.T) {
 	if code := leaving.Stop(t); code != 0 {
 		t.Errorf("the exit status is %d", code)
 	}
-	topics, err := kadm.NewClient(client(t, c.Nodes[1].Addr+","+c.Nodes[2].Addr)).ListTopics(patience(t), "t")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range topics["t"].Partitions {
-		if p.Leader == int32(leaving.ID) || p.Leader < 0 || len(p.ISR) != 2 {
-			t.Errorf("partition %d: leader %d, in sync %v", p.Partition, p.Leader, p.ISR)
+	left := kadm.NewClient(client(t, c.Nodes[1].Addr+","+c.Nodes[2].Addr))
+	itest.Eventually(t, func() error {
+		topics, err := left.ListTopics(patience(t), "t")
+		if err != nil {
+			return err
 		}
-	}
+		if got := len(topics["t"].Partitions); got != 6 {
+			return fmt.Errorf("%d partitions are known", got)
+		}
+		for _, p := range topics["t"].Partitions {
+			if p.Leader == int32(leaving.ID) || p.Leader < 0 || len(p.ISR) != 2 {
+				return fmt.Errorf("partition %d: leader %d, in sync %v", p.Partition, p.Leader, p.ISR)
+			}
+		}
+		return nil
+	})
 	leaving.Again(t)
 	leaving.AwaitReady(t)
 	allInSync(t, c.Addrs(), "t")

@@ -3,6 +3,7 @@ package processes
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,7 +27,7 @@ type storm struct {
 	ended  sync.WaitGroup
 	mu     sync.Mutex
 	named  int
-	state  [stormClients]creation // the newest request of each
+	state  []creation // the newest request of each client
 	acked  []string
 	failed []string // messages of answers with REQUEST_TIMED_OUT
 }
@@ -37,10 +38,10 @@ type creation struct {
 	answered int // how many of them were answered
 }
 
-func startStorm(t *testing.T, addr string) *storm {
+func startStorm(t *testing.T, addr string, clients int) *storm {
 	t.Helper()
-	s := &storm{stop: make(chan struct{})}
-	for i := range stormClients {
+	s := &storm{stop: make(chan struct{}), state: make([]creation, clients)}
+	for i := range clients {
 		c := transport.NewClient(addr, transport.ClientConfig{ClientID: fmt.Sprint("storm-", i), RequestTimeout: 2 * itest.Stuck})
 		s.ended.Go(func() {
 			defer c.Close()
@@ -99,7 +100,7 @@ const stormStall = 20 * time.Second
 func (s *storm) each(t *testing.T, what string, holds func(before, now creation) bool) {
 	t.Helper()
 	s.mu.Lock()
-	before := s.state
+	before := slices.Clone(s.state)
 	s.mu.Unlock()
 	itest.Within(t, stormStall, func() error {
 		s.mu.Lock()
@@ -122,7 +123,7 @@ func TestB8AStormOfCreatesOutlivesAControllerThatHangs(t *testing.T) {
 	c := itest.StartCluster(t, 3, quick, nil)
 	hung := c.Active(t)
 	through := c.Nodes[hung.ID%len(c.Nodes)]
-	s := startStorm(t, through.Addr)
+	s := startStorm(t, through.Addr, stormClients)
 	s.each(t, "no topic yet", func(before, now creation) bool { return now.answered > before.answered+5 })
 	hung.Pause()
 	s.each(t, "waits for the controller that hangs", func(before, now creation) bool { return now.answered >= before.sent })
@@ -142,13 +143,24 @@ func TestB8AStormOfCreatesOutlivesAControllerThatHangs(t *testing.T) {
 		t.Errorf("%d of %d clients were told that the controller moved", moved, stormClients)
 	}
 	t.Logf("%d topics, %d of unknown outcome", len(s.acked), moved)
-	topics, err := kadm.NewClient(client(t, through.Addr)).ListTopics(patience(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range s.acked {
-		if !topics.Has(name) {
-			t.Errorf("topic %s was acknowledged and is gone", name)
+	seesAll(t, through.Addr, s.acked)
+}
+
+// seesAll waits until a broker shows topics that the controller has acknowledged:
+// a broker learns of them a moment after that.
+func seesAll(t *testing.T, addr string, names []string) {
+	t.Helper()
+	admin := kadm.NewClient(client(t, addr))
+	itest.Eventually(t, func() error {
+		topics, err := admin.ListTopics(patience(t))
+		if err != nil {
+			return err
 		}
-	}
+		for _, name := range names {
+			if !topics.Has(name) {
+				return fmt.Errorf("topic %s was acknowledged and is gone", name)
+			}
+		}
+		return nil
+	})
 }

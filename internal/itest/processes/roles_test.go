@@ -96,7 +96,7 @@ func TestABrokerAndAControllerApart(t *testing.T) {
 // Snapshots are written, old log goes, and a node starts from them.
 func TestANodeStartsFromItsMetadataSnapshot(t *testing.T) {
 	t.Parallel()
-	data := filepath.Join(t.TempDir(), "data")
+	data := filepath.Join(itest.Folder(t), "data")
 	props, addr := serverProperties(t, data, "metadata.log.max.record.bytes.between.snapshots=2000\nmetadata.max.idle.interval.ms=100")
 	itest.Ottla(t, "", "storage", "format", "-c", props, "-t", clusterID)
 	node := itest.Start(t, "ottla server", exec.Command(itest.Bin(t), "server", props))

@@ -115,7 +115,7 @@ func format(t *testing.T, l layout) cluster {
 	var voters, initial, bootstrap []string
 	for i := range l.voters + l.spares + l.brokers {
 		h := network.Join(t)
-		nd := &node{id: i + 1, host: h, data: filepath.Join(t.TempDir(), "data"), role: "controller", port: 9093}
+		nd := &node{id: i + 1, host: h, data: filepath.Join(itest.Folder(t), "data"), role: "controller", port: 9093}
 		nd.http.Transport = &http.Transport{DialContext: h.Dial}
 		t.Cleanup(nd.http.CloseIdleConnections)
 		c = append(c, nd)
