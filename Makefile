@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit explorer trace spec simulation hashes persist scenes mutants fuzz processes networks interop bench figures soak deps clean
+.PHONY: build check test quick unit explorer trace spec simulation hashes persist scenes mutants fuzz processes networks interop interop-some bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -68,15 +68,16 @@ SEEDS ?= 1000
 scenes:
 	$(GO) test -v -count=1 -timeout 120m -run 'Scenes|P4|P9|P10' ./internal/sim -scenes $(SEEDS)
 
-# Planted bugs: all, or MUTANTS=sample for those whose turn it is by commit, or one by name. With STATEMENT=P4 the
-# one of that statement of docs/kip-996.md, which turns no other statement red; with STATEMENT=all those of every one.
+# Planted bugs: all, or MUTANTS=sample for those whose turn it is by commit, or one by name. With STATEMENT=P4 or S5 the
+# one of that statement of docs/kip-996.md or docs/kip-858.md, which turns no other statement red; with STATEMENT=P or S those
+# of one page, with STATEMENT=all those of both.
 MUTANTS ?= all
 ifdef STATEMENT
 mutants:
 	$(GO) test -v -count=1 -timeout 30m -tags planted -run 'TestStatementBugs$$' ./internal/planted -statement $(STATEMENT)
 else
 mutants:
-	$(GO) test -v -count=1 -timeout 120m -tags planted -run 'TestMutants$$|TestAFailingSeedShrinks' ./internal/planted -mutants $(MUTANTS)
+	$(GO) test -v -count=1 -timeout 120m -tags planted -run 'TestMutants$$|TestMistakesOfTheModel$$|TestAFailingSeedShrinks' ./internal/planted -mutants $(MUTANTS)
 endif
 
 fuzz:
@@ -89,7 +90,15 @@ processes: deps build
 networks: build
 	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -v -count=1 -tags soak -parallel 4 -timeout 30m -run Epoch ./internal/itest/processes/networks
 
+# One cluster with Apache Kafka, in every cell of the matrix: hours. Writes docs/interop.md. CELL=row_1 plays only the
+# cells whose names match.
+CELL ?=
 interop: deps build
+	./scripts/itest.sh ./internal/itest/interop/... -parallel 1 -timeout 5h $(if $(CELL),-run 'TestMatrix/$(CELL)') -every -report docs/interop.md
+
+# Some cells of the rows, and what else Apache Kafka's tools and servers do with ours.
+interop-some: deps build
+	$(GO) test -count=1 ./internal/itest/compare ./internal/itest/peer
 	./scripts/itest.sh ./internal/itest/interop/... -parallel 2 -timeout 30m
 
 bench:

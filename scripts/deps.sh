@@ -19,6 +19,8 @@ need gcc gcc libc6-dev
 need kcat kcat
 need ip iproute2
 need iptables iptables
+need mkfs.ext4 e2fsprogs
+need mount mount
 need javac default-jdk-headless
 need mvn maven
 need spin spin
@@ -39,10 +41,18 @@ fi
 # whole or not at all.
 kafka() {
 	local lib="$cache/kafka-$1/lib" part="$cache/kafka-$1/lib.$$"
-	[ -e "$lib/.complete" ] && return
+	if [ -e "$lib/.complete" ]; then
+		one_backend "$lib"
+		return
+	fi
 	rm -rf "$lib" "$cache/kafka-$1/lib."*
 	mkdir -p "$part"
-	fetch "$1" "$part" || fetch "$1" "$part" # a repository may have a bad moment
+	for pause in 0 5 20 60 end; do # a repository may have a bad moment, and the network be away for minutes
+		[ "$pause" != end ] || return 1
+		sleep "$pause"
+		fetch "$1" "$part" && break
+	done
+	one_backend "$part"
 	touch "$part/.complete"
 	mv -T "$part" "$lib"
 }
@@ -50,9 +60,11 @@ fetch() {
 	mvn -q -B -Dstyle.color=never -f itest/kafka/pom.xml -Dkafka.version="$1" \
 		dependency:copy-dependencies -DoutputDirectory="$2" >&2
 }
-# The newest release stands beside us everywhere, the old one as a voter that does
-# not know pre-votes.
-[ $# -gt 0 ] || set -- 4.4.0 3.9.2
+# Releases up to 3.9 bring a second backend of slf4j, and chance says which logs.
+one_backend() { rm -f "$1"/slf4j-reload4j-*.jar; }
+# The newest release stands beside us everywhere; the older ones in mixed clusters,
+# 3.9 as voters that do not know pre-votes.
+[ $# -gt 0 ] || set -- 4.4.0 3.9.2 4.0.2 4.1.2 4.3.1
 for version; do kafka "$version"; done
 
 # tla VERSION: the checker of TLA+, in a folder of its own. Built without the

@@ -31,8 +31,8 @@ stage simulation 5 make -s simulation
 stage hashes 1 make -s hashes
 stage persist 1 make -s persist
 stage mutants 4 make -s mutants MUTANTS=sample
-stage statements 2 make -s mutants STATEMENT=all
+stage statements 4 make -s mutants STATEMENT=all
 stage fuzz 3 make -s fuzz
 stage processes 6 make -s processes
-stage interop 8 make -s interop
+stage interop 13 make -s interop-some
 summary
