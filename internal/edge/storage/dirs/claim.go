@@ -50,9 +50,10 @@ type Claimed struct {
 
 // Claim reads the identity of every directory, takes its lock and refuses, with
 // a line that says what to do, what would end in the wrong data being used: a
-// directory that is not formatted, that belongs to another node or cluster, that
-// is there twice, or that another process uses. A directory that cannot be read
-// is offline and no reason to refuse, unless the metadata log is in it.
+// directory that belongs to another node or cluster, that is there twice, or that
+// another process uses. A directory that cannot be read, is not there or is not
+// formatted, as where a disk is missing or new, is offline and no reason to refuse,
+// unless the metadata log is in it or none is left.
 func Claim(w Want) (*Claimed, error) {
 	c := &Claimed{fs: w.FS}
 	for _, path := range w.LogDirs {
@@ -76,7 +77,7 @@ func (c *Claimed) claim(w Want) error {
 	for i, d := range c.Directories {
 		p, err := read(w.FS, d.Path)
 		if errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("%s is not formatted: there is no %s in it; run `ottla storage format --ignore-formatted` with this node's file, or mount the disk", d.Path, metaprops.FileName)
+			err = unformatted(w, d)
 		}
 		if d.Err = err; err == nil {
 			found[i] = p
@@ -86,6 +87,18 @@ func (c *Claimed) claim(w Want) error {
 		return err
 	}
 	return c.lockAll()
+}
+
+// ErrUnformatted says that a directory has no identity: its disk is missing, or new.
+var ErrUnformatted = errors.New("not formatted")
+
+// unformatted tells what to do about a directory without an identity.
+func unformatted(w Want, d *Directory) error {
+	cure := "mount its disk, or, if that is new, run `ottla storage format --ignore-formatted` with this node's file; then start the node again"
+	if filepath.Clean(d.Path) == filepath.Clean(w.Metadata) {
+		cure = "run `ottla storage format` with this node's file, or mount the disk"
+	}
+	return fmt.Errorf("%s is %w: there is no %s in it; %s", d.Path, ErrUnformatted, metaprops.FileName, cure)
 }
 
 func read(f vfs.FS, dir string) (metaprops.Properties, error) {

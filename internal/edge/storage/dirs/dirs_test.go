@@ -233,8 +233,13 @@ func TestAClaimIsRefused(t *testing.T) {
 		}
 	}
 	props := func(p metaprops.Properties) func(*node) { return func(n *node) { n.format("/d3", p) } }
-	f(func(n *node) { must(t, n.disk.Remove("/d3/meta.properties")) }, "/d3", "not formatted", "storage format")
-	f(func(n *node) { must(t, n.disk.RemoveAll("/d3")) }, "/d3", "not formatted")
+	f(func(n *node) { must(t, n.disk.Remove("/d1/meta.properties")) }, "metadata", "/d1", "not formatted", "storage format")
+	f(func(n *node) { must(t, n.disk.RemoveAll("/d1")) }, "metadata", "/d1", "not formatted")
+	f(func(n *node) {
+		for _, path := range paths {
+			must(t, n.disk.Remove(path+"/meta.properties"))
+		}
+	}, "no meta.properties", "/d1", "not formatted")
 	f(props(metaprops.Properties{Version: 1, ClusterID: "c", NodeID: 1389, DirID: ids[2]}), "1389", "node.id is 1", "/d3/meta.properties")
 	f(props(metaprops.Properties{Version: 1, ClusterID: "other", NodeID: 1, DirID: ids[2]}), "/d1", `"c"`, "/d3", `"other"`)
 	f(props(metaprops.Properties{Version: 1, ClusterID: "c", NodeID: 1, DirID: ids[1]}), "/d2", "/d3", "same directory.id")
