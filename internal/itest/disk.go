@@ -58,6 +58,23 @@ func NewDisk(t testing.TB, mib int64) *Disk {
 	return d
 }
 
+// Fill writes a file that takes all of the free space, and gives its path.
+func (d *Disk) Fill(t testing.TB) string {
+	t.Helper()
+	hog, err := os.CreateTemp(d.Dir, "hog")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hog.Close()
+	for size := 1 << 20; size > 0; {
+		n, err := hog.Write(make([]byte, size))
+		if err != nil && n == 0 {
+			size /= 2
+		}
+	}
+	return hog.Name()
+}
+
 // Hang lets the disk answer no write any more, at the longest until the test is over.
 func (d *Disk) Hang(t testing.TB) {
 	t.Helper()

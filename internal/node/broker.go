@@ -89,6 +89,7 @@ func (b *brokerRole) run(features *featureGate) {
 	b.stops.background(func(ctx context.Context) { b.stayRegistered(ctx, features) })
 	b.stops.background(b.tick)
 	b.stops.background(func(ctx context.Context) { b.dirs.Run(ctx, b.parts) })
+	b.stops.background(newDisks(b).run)
 	b.replicate()
 }
 
@@ -133,7 +134,7 @@ func (b *brokerRole) publish(delta image.Delta, img *image.Image) {
 		b.groups.TopicsDeleted(gone)
 	}
 	b.life.Ready()
-	if namesNoDirs(img, b.self.ID, b.life.Epoch()) {
+	if registersLess(img, b.self.ID, b.life.Epoch(), b.dirs.OnlineIDs()) {
 		b.life.Amend()
 	}
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/image"
@@ -18,9 +19,11 @@ func severalDirs(level image.Level, count int) error {
 		count, image.MetadataVersion, level, image.LevelDirectories)
 }
 
-// namesNoDirs tells whether the registration that this broker made under an epoch is
-// from before registrations named directories.
-func namesNoDirs(img *image.Image, self kafka.NodeID, epoch kafka.BrokerEpoch) bool {
+// registersLess tells whether the registration that this broker made under an epoch
+// lacks directories: it is from before registrations named them, or from before one of
+// those that are online came back.
+func registersLess(img *image.Image, self kafka.NodeID, epoch kafka.BrokerEpoch, online []kafka.DirID) bool {
 	b, ok := img.Broker(self)
-	return ok && b.Epoch == epoch && len(b.Dirs) == 0 && img.Level().HasDirectories()
+	return ok && b.Epoch == epoch && img.Level().HasDirectories() &&
+		slices.ContainsFunc(online, func(dir kafka.DirID) bool { return !slices.Contains(b.Dirs, dir) })
 }

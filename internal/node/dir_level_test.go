@@ -26,8 +26,9 @@ func TestSeveralDirectoriesNeedALevel(t *testing.T) {
 	f(0, 2, "") // not known yet
 }
 
-// A registration without directories is to be amended once the level has them.
-func TestARegistrationFromBeforeDirectoriesIsFound(t *testing.T) {
+// A registration without directories is to be amended once the level has them, and one
+// that lacks a directory which has come back.
+func TestARegistrationWithoutADirectoryIsFound(t *testing.T) {
 	f := func(level image.Level, epoch kafka.BrokerEpoch, want bool, dirs ...kafka.DirID) {
 		t.Helper()
 		r := metarec.NewRegisterBrokerRecord()
@@ -36,12 +37,13 @@ func TestARegistrationFromBeforeDirectoriesIsFound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := namesNoDirs(img, 1, epoch); got != want {
+		if got := registersLess(img, 1, epoch, []kafka.DirID{{1}, {2}}); got != want {
 			t.Errorf("%v, epoch %d, %v: %v", level, epoch, dirs, got)
 		}
 	}
 	f(image.LevelDirectories, 5, true)
 	f(image.LevelDirectories-1, 5, false)
 	f(image.LevelDirectories, 6, false) // that of another incarnation
-	f(image.LevelDirectories, 5, false, kafka.DirID{1})
+	f(image.LevelDirectories, 5, true, kafka.DirID{1})
+	f(image.LevelDirectories, 5, false, kafka.DirID{1}, kafka.DirID{2}, kafka.DirID{3})
 }

@@ -230,7 +230,7 @@ func (f *Fault) Stat(name string) (fs.FileInfo, error) {
 // SyncDir is an OpSyncDir.
 func (f *Fault) SyncDir(name string) error {
 	if err := f.check(OpSyncDir, name); err != nil {
-		return err
+		return syncFailed(err)
 	}
 	return f.under.SyncDir(name)
 }
@@ -305,7 +305,7 @@ func (f *faultFile) Truncate(size int64) error {
 
 func (f *faultFile) Sync() error {
 	if err := f.fault.check(OpSync, f.Name()); err != nil {
-		return err
+		return syncFailed(err)
 	}
 	return f.File.Sync()
 }

@@ -51,7 +51,7 @@ func (OS) SyncDir(name string) error {
 	if err != nil {
 		return err
 	}
-	err = d.Sync()
+	err = syncFailed(d.Sync())
 	if closeErr := d.Close(); err == nil {
 		err = closeErr
 	}
@@ -136,5 +136,7 @@ func (f osFile) Size() (int64, error) {
 	}
 	return info.Size(), nil
 }
+
+func (f osFile) Sync() error { return syncFailed(f.File.Sync()) }
 
 func (f osFile) OS() *os.File { return f.File }

@@ -110,6 +110,22 @@ func (d *draft) loseDirs(soft *Soft, b *image.Broker, offline []kafka.DirID) {
 	}
 }
 
+// regainDirs gives the broker the partitions that waited for a replica in a directory
+// which its amended registration names and the old one did not.
+func (d *draft) regainDirs(soft *Soft, old *image.Broker) {
+	img := d.image()
+	b, ok := img.Broker(old.ID)
+	if !ok || img.Hosted(old.ID).Leaderless == 0 {
+		return
+	}
+	for at, p := range img.Partitions() {
+		dir, has := p.DirOf(old.ID)
+		if has && p.Leader == kafka.NoNode && b.Online(dir) && !old.Online(dir) {
+			d.change(changeOf(img, soft, at, p))
+		}
+	}
+}
+
 // cordon writes which directories take no new replicas (KIP-1066).
 func (d *draft) cordon(b *image.Broker, cordoned []kafka.DirID) {
 	if b.Cordoned != nil && sameSet(b.Cordoned, cordoned) {

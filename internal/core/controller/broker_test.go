@@ -352,6 +352,27 @@ func TestALostDirectoryCostsItsPartitionsAndNoOthers(t *testing.T) {
 	}
 }
 
+// A directory that comes back without a restart is in an amended registration. What
+// waited for it is led again; who has another leader is not touched.
+func TestADirectoryThatReturnsBringsItsLastReplicasBack(t *testing.T) {
+	c := newCluster(t)
+	c.brokers(1)
+	c.twoDirs(2)
+	c.beat(2)
+	c.topic("a", "2,1 2,1")
+	c.assign(2, 0, 21)
+	c.assign(2, 1, 21)
+	c.beat(1, wantFence)
+	c.beat(2, func(b *Beat) { b.OfflineDirs = dirs(21) })
+	c.expect("a", 0, "leader=-1@1 isr=2")
+	epoch := c.broker(2).Epoch
+	do(c, RegisterBroker(c.img, c.soft, c.now, registration(2, 2)))
+	if b := c.broker(2); b.Epoch != epoch || b.Fenced || !slices.Equal(b.Dirs, dirs(21, 22)) {
+		t.Errorf("%+v", b)
+	}
+	c.expect("a", 0, "leader=2@2 isr=2")
+}
+
 func TestADirectoryLostWithTheUnfencingHeartbeatIsNotLedFrom(t *testing.T) {
 	// The order trap: unfencing first would elect a leader on a dead disk.
 	c := newCluster(t)

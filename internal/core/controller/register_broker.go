@@ -64,6 +64,9 @@ func RegisterBroker(img *image.Image, soft *Soft, now kafka.Instant, want Regist
 		r.LogDirs = nil
 	}
 	d.addAt(r, d.level().RegisterBroker())
+	if amends && !old.Fenced {
+		d.regainDirs(soft, old)
+	}
 	return piecewise(d, Registered{Epoch: epoch}).then(func() {
 		if !amends {
 			soft.Live.forget(want.Broker)

@@ -41,6 +41,10 @@ type Options struct {
 	// only the tail that a killed process may have torn is validated.
 	SameBoot bool
 
+	// Whole has every record validated by its checksum, also what was synced: the
+	// disk has failed since.
+	Whole bool
+
 	// Births make the folders of new logs; only New needs them.
 	Births *Births
 	Files  *Files           // shared by all logs of a node; nil makes a small one

@@ -125,7 +125,7 @@ func (r *recovery) nextBase(i int) kafka.Offset {
 // segment was whole, to its end.
 func (r *recovery) segment(i int, last bool, next kafka.Offset) (whole bool, err error) {
 	s := r.segments[i]
-	if !r.opt.Clean && !r.opt.SameBoot && next > r.opt.RecoveryPoint {
+	if r.opt.Whole || !r.opt.Clean && !r.opt.SameBoot && next > r.opt.RecoveryPoint {
 		whole, err := r.scanAll(s)
 		if err == nil && whole && !last && r.end < next && next > r.lossesAbove {
 			// A segment is begun where the one before ends. So the file has lost
@@ -208,7 +208,7 @@ func (r *recovery) scan(s *segment, from int64, took func(batch.Header, int64)) 
 	size := s.size
 	var failed error
 	stop, err := s.scan(from, size, true, func(h batch.Header, pos int64, b []byte) bool {
-		trusted := h.End() <= r.opt.RecoveryPoint && !r.opt.SameBoot
+		trusted := h.End() <= r.opt.RecoveryPoint && !r.opt.SameBoot && !r.opt.Whole
 		if h.BaseOffset < r.end || !trusted && !batch.CheckCRC(b) {
 			return false
 		}

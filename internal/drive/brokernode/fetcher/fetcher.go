@@ -106,7 +106,8 @@ func (f *Fetcher) Close() {
 
 // Publish follows metadata, after the replicas have: what began to follow is
 // fetched, what follows another leader or in another epoch moves, the rest ends.
-// It is called by one goroutine, for each image in order.
+// It is called for each image in order, and may be for replicas that have changed
+// without one.
 func (f *Fetcher) Publish(delta image.Delta, _ *image.Image) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

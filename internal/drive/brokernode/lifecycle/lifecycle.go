@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +50,7 @@ type Config struct {
 	Listeners   []Endpoint
 	Features    []Feature
 	Rack        *string
-	// Dirs are the online log directories.
+	// Dirs are the log directories that are online at the start.
 	Dirs []kafka.DirID
 	// PreviousEpoch is the broker epoch of the last clean shutdown, or
 	// kafka.NoBrokerEpoch: then the controller takes it for unclean.
@@ -85,6 +86,7 @@ type Lifecycle struct {
 	leaving bool
 	failed  map[kafka.DirID]time.Time // offline directories: when they failed
 	told    map[kafka.DirID]bool      // those of failed that the controller knows
+	dirs    []kafka.DirID             // all that were online at some time, in order
 
 	unfenced chan struct{} // closed the first time the controller unfences us
 	goAway   chan struct{} // closed when the controller lets a leaving broker go
@@ -98,6 +100,7 @@ func New(cfg Config) *Lifecycle {
 		amends:   make(chan struct{}, 1),
 		failed:   map[kafka.DirID]time.Time{},
 		told:     map[kafka.DirID]bool{},
+		dirs:     slices.Clone(cfg.Dirs),
 		unfenced: make(chan struct{}),
 		goAway:   make(chan struct{}),
 	}
@@ -169,6 +172,30 @@ func (l *Lifecycle) DirFailed(dir kafka.DirID) {
 	}
 	l.mu.Unlock()
 	l.hurry()
+}
+
+// DirReturned registers again, as the same incarnation, with a directory that was not
+// online or had failed.
+func (l *Lifecycle) DirReturned(dir kafka.DirID) {
+	l.mu.Lock()
+	delete(l.failed, dir)
+	delete(l.told, dir)
+	if !slices.Contains(l.dirs, dir) {
+		l.dirs = append(l.dirs, dir)
+		slices.SortFunc(l.dirs, kafka.UUID.Compare)
+	}
+	l.mu.Unlock()
+	l.Amend()
+}
+
+// online are the directories to register.
+func (l *Lifecycle) online() []kafka.DirID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.dirs), func(dir kafka.DirID) bool {
+		_, failed := l.failed[dir]
+		return failed
+	})
 }
 
 // CordonChanged reports with a heartbeat at once that Cordoned says something else.

@@ -65,7 +65,7 @@ func (l *Lifecycle) askToRegister(ctx context.Context) error {
 		return code
 	}
 	l.epoch.Store(reply.BrokerEpoch)
-	l.cfg.Log.Info("registered with the controller", "epoch", reply.BrokerEpoch, "directories", len(l.cfg.Dirs))
+	l.cfg.Log.Info("registered with the controller", "epoch", reply.BrokerEpoch, "directories", len(l.online()))
 	return nil
 }
 
@@ -77,7 +77,7 @@ func (l *Lifecycle) registration() *kmsg.BrokerRegistrationRequest {
 	req.IncarnationID = l.cfg.Incarnation
 	req.Rack = l.cfg.Rack
 	req.PreviousBrokerEpoch = int64(l.cfg.PreviousEpoch)
-	for _, d := range l.cfg.Dirs {
+	for _, d := range l.online() {
 		req.LogDirs = append(req.LogDirs, d)
 	}
 	for _, e := range l.cfg.Listeners {

@@ -17,6 +17,8 @@ import (
 // first call also sets stray logs aside. When it returns, replicas serve in
 // their new roles.
 func (m *Manager) Publish(delta image.Delta, img *image.Image) {
+	m.publishing.Lock()
+	defer m.publishing.Unlock()
 	m.image.Store(img)
 	m.made = false
 	for _, t := range delta.Deleted {
@@ -109,6 +111,11 @@ func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 		}
 		target = kafka.DirID{}
 	}
+	m.make(p, target, wanted)
+}
+
+// make makes the log of a replica, in a directory or, where target is zero, in any.
+func (m *Manager) make(p *Partition, target, wanted kafka.DirID) {
 	m.setAside(p.Name)
 	create := m.cfg.Dirs.Create
 	if m.made {

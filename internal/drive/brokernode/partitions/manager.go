@@ -101,7 +101,11 @@ type Manager struct {
 	byName map[kafka.TopicPartition]*Partition
 	byID   map[kafka.TopicIDPartition]*Partition
 
-	// Owned by the goroutine that publishes.
+	// publishing is held while metadata, or the return of a directory, changes which
+	// replicas there are. It comes before all other locks of this package.
+	publishing sync.Mutex
+
+	// Guarded by publishing.
 	loaded   map[kafka.TopicPartition]LoadedLog // not attached yet
 	defaults config.LogConfig
 	started  bool

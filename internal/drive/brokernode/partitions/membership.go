@@ -16,12 +16,12 @@ type membership struct{ *state }
 
 func (p *Partition) membership() membership { return membership{&p.state} }
 
-// attach gives a new replica its log.
+// attach gives a replica that has none its log.
 func (p membership) attach(log *storage.Log, dir kafka.DirID, highWatermark kafka.Offset) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.log, p.dir = log, dir
-	p.sync.synced, p.sync.shown = log.RecoveryPoint(), log.End()
+	p.sync = syncing{synced: log.RecoveryPoint(), shown: log.End()}
 	p.core = replica.New(replica.Config{
 		Self: p.host.cfg.Self, LagMax: p.host.lagMax, MinISR: p.Policy().MinInsyncReplicas,
 		HighWatermark: highWatermark, Log: replica.Extent{Start: log.Start(), End: log.End()},

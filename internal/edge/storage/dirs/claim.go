@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -36,7 +37,8 @@ type Directory struct {
 	// Logs tells whether it is one of log.dirs.
 	Logs bool
 
-	lock io.Closer
+	lock io.Closer // guarded by Claimed.mu
+	kept bool      // the lock ends with the process; guarded by Claimed.mu
 }
 
 // Claimed are the directories of this process, locked against others.
@@ -45,7 +47,9 @@ type Claimed struct {
 	Directories []*Directory // log.dirs in their order, then the metadata directory if it is none of them
 	Metadata    *Directory
 
-	fs vfs.FS
+	fs   vfs.FS
+	node kafka.NodeID
+	mu   sync.Mutex
 }
 
 // Claim reads the identity of every directory, takes its lock and refuses, with
@@ -55,7 +59,7 @@ type Claimed struct {
 // formatted, as where a disk is missing or new, is offline and no reason to refuse,
 // unless the metadata log is in it or none is left.
 func Claim(w Want) (*Claimed, error) {
-	c := &Claimed{fs: w.FS}
+	c := &Claimed{fs: w.FS, node: w.Node}
 	for _, path := range w.LogDirs {
 		c.Directories = append(c.Directories, &Directory{Path: path, Logs: true})
 	}
@@ -94,7 +98,7 @@ var ErrUnformatted = errors.New("not formatted")
 
 // unformatted tells what to do about a directory without an identity.
 func unformatted(w Want, d *Directory) error {
-	cure := "mount its disk, or, if that is new, run `ottla storage format --ignore-formatted` with this node's file; then start the node again"
+	cure := "mount its disk, or, if that is new, run `ottla storage format --ignore-formatted` with this node's file"
 	if filepath.Clean(d.Path) == filepath.Clean(w.Metadata) {
 		cure = "run `ottla storage format` with this node's file, or mount the disk"
 	}
@@ -206,18 +210,60 @@ func (c *Claimed) lockAll() error {
 		if d.Err != nil {
 			continue
 		}
-		lock, err := c.fs.Lock(filepath.Join(d.Path, lockFile))
+		err := c.take(d)
 		if errors.Is(err, vfs.ErrLocked) {
-			return fmt.Errorf("%s is used by another process, which holds %s: stop it first", d.Path, filepath.Join(d.Path, lockFile))
+			return err
 		}
-		if err != nil {
-			if d == c.Metadata {
-				return fmt.Errorf("lock the metadata log's directory: %w", err)
-			}
-			d.Err = err
-			continue
+		if err != nil && d == c.Metadata {
+			return fmt.Errorf("lock the metadata log's directory: %w", err)
 		}
-		d.lock = lock
+		d.Err = err
+	}
+	return nil
+}
+
+// take takes the lock of a directory.
+func (c *Claimed) take(d *Directory) error {
+	lock, err := c.fs.Lock(filepath.Join(d.Path, lockFile))
+	if errors.Is(err, vfs.ErrLocked) {
+		return fmt.Errorf("%s is used by another process, which holds %s: stop it first: %w", d.Path, filepath.Join(d.Path, lockFile), err)
+	}
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d.lock = lock
+	return nil
+}
+
+// giveUp gives the lock of a directory up.
+func (c *Claimed) giveUp(d *Directory) {
+	c.mu.Lock()
+	lock := d.lock
+	if d.kept {
+		lock = nil
+	} else {
+		d.lock = nil
+	}
+	c.mu.Unlock()
+	if lock != nil {
+		_ = lock.Close() // the end of the process does it too
+	}
+}
+
+// keep has the lock of a directory end with the process.
+func (c *Claimed) keep(d *Directory) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	d.kept = true
+}
+
+func (c *Claimed) at(path string) *Directory {
+	for _, d := range c.Directories {
+		if d.Path == path {
+			return d
+		}
 	}
 	return nil
 }
@@ -225,10 +271,7 @@ func (c *Claimed) lockAll() error {
 // Close gives the locks up.
 func (c *Claimed) Close() {
 	for _, d := range c.Directories {
-		if d.lock != nil {
-			_ = d.lock.Close() // the end of the process does it too
-			d.lock = nil
-		}
+		c.giveUp(d)
 	}
 }
 

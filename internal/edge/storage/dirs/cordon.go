@@ -11,7 +11,7 @@ import (
 // (cordoned.log.dirs, KIP-1066); * is all of them. What lies in them stays in use.
 func (d *Dirs) Cordon(paths []string) {
 	all := slices.Contains(paths, "*")
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		dir.cordoned.Store(all || slices.ContainsFunc(paths, func(p string) bool { return filepath.Clean(p) == filepath.Clean(dir.path) }))
 	}
 }
@@ -20,7 +20,7 @@ func (d *Dirs) Cordon(paths []string) {
 // never nil.
 func (d *Dirs) Cordoned() []kafka.DirID {
 	ids := []kafka.DirID{}
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		if dir.cordoned.Load() && !dir.id.IsZero() {
 			ids = append(ids, dir.id)
 		}

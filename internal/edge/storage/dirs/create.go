@@ -110,7 +110,7 @@ func (d *Dirs) emptiestFirst() []*directory {
 		logs, last int
 	}
 	var list []counted
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		if dir.offline() == nil {
 			c := counted{directory: dir, logs: dir.count()}
 			if dir.cordoned.Load() {

@@ -29,7 +29,8 @@ const (
 )
 
 // ErrDirOffline says that the directory of a log has failed. It answers with
-// KAFKA_STORAGE_ERROR; the directory stays offline until the process restarts.
+// KAFKA_STORAGE_ERROR; the directory stays offline until it comes back (Return), or
+// the process restarts.
 var ErrDirOffline = kerr.Errorf(kerr.KafkaStorageError, "the log directory is offline")
 
 // Options are what loading the logs of a broker needs.
@@ -64,8 +65,8 @@ type Dirs struct {
 	opt     Options
 	fs      vfs.FS
 	claimed *Claimed
-	list    []*directory
-	loaded  atomic.Bool // from here on a failure is told
+	list    atomic.Pointer[[]*directory] // in the order of log.dirs; replaced whole
+	loaded  atomic.Bool                  // from here on a failure is told
 	figures figures
 	live    live
 
@@ -73,7 +74,16 @@ type Dirs struct {
 	closing sync.Once
 }
 
-// directory is one log directory and the logs in it.
+// directories are those of log.dirs, in that order. One that comes back after a
+// failure is another one from then on.
+func (d *Dirs) directories() []*directory {
+	if list := d.list.Load(); list != nil {
+		return *list
+	}
+	return nil
+}
+
+// directory is one log directory and the logs in it, until it fails.
 type directory struct {
 	path  string
 	id    kafka.DirID
@@ -81,6 +91,10 @@ type directory struct {
 	boot  storage.BootNote
 
 	cordoned atomic.Bool // it takes no new replicas
+	// returning: it has failed since the process started, and nothing in it is
+	// trusted.
+	returning bool
+	retired   chan struct{} // closed when it has failed and nothing of ours uses it any more
 
 	mu     sync.Mutex
 	err    error // why it is offline
@@ -149,16 +163,20 @@ func compareTP(a, b kafka.TopicPartition) int {
 // Loaded gives the logs that were found, ordered by name.
 func (d *Dirs) Loaded() []LoadedLog {
 	var out []LoadedLog
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		for _, l := range dir.all() {
-			out = append(out, LoadedLog{
-				Name: l.TP(), Topic: l.TopicID(), Dir: dir.id, Log: l,
-				HighWatermark: max(min(dir.checkpoints.highWatermark(l.TP()), l.End()), l.Start()),
-			})
+			out = append(out, dir.loaded(l))
 		}
 	}
 	slices.SortFunc(out, func(a, b LoadedLog) int { return compareTP(a.Name, b.Name) })
 	return out
+}
+
+func (d *directory) loaded(l *storage.Log) LoadedLog {
+	return LoadedLog{
+		Name: l.TP(), Topic: l.TopicID(), Dir: d.id, Log: l,
+		HighWatermark: max(min(d.checkpoints.highWatermark(l.TP()), l.End()), l.Start()),
+	}
 }
 
 // Online tells whether a directory is one of ours and works.
@@ -169,17 +187,17 @@ func (d *Dirs) Online(id kafka.DirID) bool {
 
 // AnyOffline tells whether a configured directory does not work.
 func (d *Dirs) AnyOffline() bool {
-	return slices.ContainsFunc(d.list, func(dir *directory) bool { return dir.offline() != nil })
+	return slices.ContainsFunc(d.directories(), func(dir *directory) bool { return dir.offline() != nil })
 }
 
 // Several tells whether more than one directory is configured.
-func (d *Dirs) Several() bool { return len(d.list) > 1 }
+func (d *Dirs) Several() bool { return len(d.directories()) > 1 }
 
 // OnlineIDs are the ids of the directories that work, ordered as registrations
 // have them.
 func (d *Dirs) OnlineIDs() []kafka.DirID {
 	var ids []kafka.DirID
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		if dir.offline() == nil {
 			ids = append(ids, dir.id)
 		}
@@ -189,7 +207,7 @@ func (d *Dirs) OnlineIDs() []kafka.DirID {
 }
 
 func (d *Dirs) byID(id kafka.DirID) *directory {
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		if dir.id == id && !id.IsZero() {
 			return dir
 		}
@@ -200,7 +218,7 @@ func (d *Dirs) byID(id kafka.DirID) *directory {
 // holder is the directory that a log lies in.
 func (d *Dirs) holder(l *storage.Log) *directory {
 	root := filepath.Dir(l.Dir())
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		if filepath.Clean(dir.path) == root {
 			return dir
 		}
@@ -221,7 +239,7 @@ func (d *Dirs) failOrWait(dir *directory, err error) {
 // Fail takes the directory with a path offline, if it is one of log.dirs, after
 // the disk has failed somebody else who uses it. OnFailed is told as always.
 func (d *Dirs) Fail(path string, err error) {
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		if filepath.Clean(dir.path) == filepath.Clean(path) {
 			d.fail(dir, err)
 		}
@@ -247,7 +265,7 @@ func (d *Dirs) fail(dir *directory, err error) {
 	for _, l := range logs {
 		l.Fail(failed)
 	}
-	d.opt.Logger.Error("log directory is offline until the next start", "dir", dir.path, "id", dir.id, "error", err)
+	d.opt.Logger.Error("log directory is offline", "dir", dir.path, "id", dir.id, "error", err)
 	if d.opt.OnFailed != nil && d.loaded.Load() {
 		d.work.Go(func() { d.opt.OnFailed(dir.id, dir.path, failed) })
 	}
@@ -255,6 +273,9 @@ func (d *Dirs) fail(dir *directory, err error) {
 		// A file system that takes no change is of use only when it is mounted
 		// anew, and then the note is void.
 		d.opt.Logger.Debug("boot note stays", "dir", dir.path, "error", err)
+	}
+	if d.loaded.Load() {
+		go d.retire(dir)
 	}
 }
 
@@ -271,8 +292,8 @@ type Info struct {
 
 // Describe tells about every directory, in the order of log.dirs.
 func (d *Dirs) Describe() []Info {
-	out := make([]Info, len(d.list))
-	for i, dir := range d.list {
+	out := make([]Info, len(d.directories()))
+	for i, dir := range d.directories() {
 		out[i] = Info{Path: dir.path, ID: dir.id, Err: dir.offline(), Total: -1, Usable: -1, Cordoned: dir.cordoned.Load()}
 		if out[i].Err != nil {
 			continue

@@ -33,14 +33,21 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 	}
 	d := loading{&Dirs{opt: opt, fs: opt.Files.Relieve(c.fs), claimed: c}}
 	d.SetLive(opt.Live)
+	var list []*directory
 	for _, from := range c.Directories {
 		if from.Logs {
-			d.list = append(d.list, d.directory(from))
+			list = append(list, d.directory(from))
 		}
 	}
+	d.list.Store(&list)
 	if err := d.load(); err != nil {
 		d.abandon()
 		return nil, err
+	}
+	for _, dir := range list {
+		if dir.offline() != nil {
+			go d.retire(dir)
+		}
 	}
 	d.loaded.Store(true)
 	return d.Dirs, nil
@@ -57,6 +64,7 @@ func (d loading) directory(from *Directory) *directory {
 		uncleanable: map[*storage.Log]bool{},
 		checkpoints: checkpoints{fs: d.fs, root: from.Path},
 		births:      storage.NewBirths(d.work.Go),
+		retired:     make(chan struct{}),
 	}
 	if from.Err != nil {
 		dir.err = fmt.Errorf("log directory %s cannot be used: %w", from.Path, from.Err)
@@ -66,9 +74,9 @@ func (d loading) directory(from *Directory) *directory {
 }
 
 func (d loading) load() error {
-	fatal := make([]error, len(d.list))
+	fatal := make([]error, len(d.directories()))
 	var loading sync.WaitGroup
-	for i, dir := range d.list {
+	for i, dir := range d.directories() {
 		if dir.offline() == nil {
 			loading.Go(func() { fatal[i] = d.loadDirectory(dir) })
 		}
@@ -81,9 +89,9 @@ func (d loading) load() error {
 		return err
 	}
 	if len(d.OnlineIDs()) == 0 {
-		return fmt.Errorf("no log directory works: %w", d.list[0].offline())
+		return fmt.Errorf("no log directory works: %w", d.directories()[0].offline())
 	}
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		if err := dir.offline(); err != nil && dir.path == d.claimed.Metadata.Path {
 			return fmt.Errorf("the directory of the metadata log does not work: %w", err)
 		}
@@ -199,7 +207,7 @@ func inParallel[T any](workers int, list []T, do func(T) error) error {
 
 func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
 	opt := d.logOptions(dir, tp)
-	opt.Clean, opt.SameBoot, opt.Gapless = dir.clean, dir.boot.Same, dir.boot.There
+	opt.Clean, opt.SameBoot, opt.Gapless, opt.Whole = dir.clean, dir.boot.Same, dir.boot.There, dir.returning
 	dir.checkpoints.mu.Lock()
 	opt.LogStart, opt.RecoveryPoint = dir.checkpoints.starts[tp], dir.checkpoints.recovery[tp]
 	opt.Cleaned = dir.checkpoints.cleaned[tp]
@@ -231,7 +239,7 @@ func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Optio
 // counts is not for us to guess.
 func (d loading) refuseDoubles() error {
 	seen := map[kafka.TopicPartition]string{}
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		for _, l := range dir.all() {
 			if other, ok := seen[l.TP()]; ok {
 				return fmt.Errorf("the partition %s lies in %s and in %s: move the copy that is not wanted out of the log directories",
@@ -245,7 +253,7 @@ func (d loading) refuseDoubles() error {
 
 // abandon closes what was opened, without claiming a clean shutdown.
 func (d loading) abandon() {
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		dir.births.Close()
 		for _, l := range slices.Backward(dir.all()) {
 			_ = l.Close(false) // the error that ends the start is the one to tell

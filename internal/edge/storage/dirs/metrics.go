@@ -64,7 +64,7 @@ func (d *Dirs) Register(r *metrics.Registry) {
 			Name: "kafka_log_logcleanermanager_uncleanable_partitions_count", Labels: "logDirectory",
 			Help: "Logs that compaction cannot read and leaves as they are. Alert above 0.",
 			Each: func(d *Dirs, report metrics.Report) {
-				for _, dir := range d.list {
+				for _, dir := range d.directories() {
 					report(dir.unreadable.Value(), dir.path)
 				}
 			},

@@ -75,7 +75,7 @@ func (d *Dirs) Run(ctx context.Context, owner Owner) {
 // each does something with every directory that works; one where it fails goes
 // offline.
 func (d *Dirs) each(do func(*directory) error) {
-	for _, dir := range d.list {
+	for _, dir := range d.directories() {
 		if dir.offline() != nil {
 			continue
 		}
@@ -96,11 +96,12 @@ func (d *Dirs) Close(clean bool, epoch kafka.BrokerEpoch, owner Owner) {
 			(&upkeep{Dirs: d, owner: owner, moves: math.MaxUint64}).highWatermarks()
 		}
 		var closing sync.WaitGroup
-		for _, dir := range d.list {
+		for _, dir := range d.directories() {
 			dir.births.Close()
 			closing.Go(func() { d.closeDirectory(dir, clean, epoch) })
 		}
 		closing.Wait()
+		d.awaitRetired()
 		d.work.Wait()
 		d.claimed.Close()
 	})

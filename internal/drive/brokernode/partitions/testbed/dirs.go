@@ -101,6 +101,26 @@ func (d *Dirs) Fail(id kafka.DirID) {
 	}
 }
 
+// Reload opens the logs of a directory that has failed, which is still offline.
+func (d *Dirs) Reload(id kafka.DirID) []partitions.LoadedLog {
+	d.mu.Lock()
+	for l, at := range d.open {
+		if at == id {
+			delete(d.open, l)
+			_ = l.Close(false) // it may have failed
+		}
+	}
+	d.mu.Unlock()
+	return slices.DeleteFunc(d.Loaded(), func(l partitions.LoadedLog) bool { return l.Dir != id })
+}
+
+// Heal takes a directory online.
+func (d *Dirs) Heal(id kafka.DirID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.offline, id)
+}
+
 // Create implements partitions.Dirs.
 func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, dir kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error) {
 	if dir.IsZero() {
