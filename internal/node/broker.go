@@ -12,6 +12,7 @@ import (
 	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/isr"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
+	"github.com/ottla/ottla/internal/drive/brokernode/mender"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
 	"github.com/ottla/ottla/internal/drive/brokernode/throttle"
 	"github.com/ottla/ottla/internal/drive/brokernode/toctrl"
@@ -90,6 +91,7 @@ func (b *brokerRole) run(features *featureGate) {
 	b.stops.background(b.tick)
 	b.stops.background(func(ctx context.Context) { b.dirs.Run(ctx, b.parts) })
 	b.stops.background(newDisks(b).run)
+	b.stops.background(func(ctx context.Context) { b.dirs.Scrub(ctx, mender.New(b.menderConfig())) })
 	b.replicate()
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/isr"
+	"github.com/ottla/ottla/internal/drive/brokernode/mender"
 	"github.com/ottla/ottla/internal/drive/brokernode/throttle"
 	"github.com/ottla/ottla/internal/edge/transport"
 )
@@ -36,6 +37,14 @@ func (b *brokerRole) fetcherConfig() fetcher.Config {
 		Quota:   b.quotas.Follower(),
 		Connect: func(addr string) fetcher.Conn { return transport.NewClient(addr, b.asClient()) },
 		Log:     b.part("replication"),
+	}
+}
+
+// menderConfig is what gets from other replicas what a disk here has lost.
+func (b *brokerRole) menderConfig() mender.Config {
+	return mender.Config{
+		Self: b.self.ID, Listener: b.self.InterBroker, Image: b.parts.Image, Peers: b.peers,
+		Timeout: b.cfg.Duration("request.timeout.ms"),
 	}
 }
 

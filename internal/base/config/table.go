@@ -227,6 +227,8 @@ var brokerKeys = []Key{
 	{"ottla.fast.fencing.enable", Bool, "true", "", Low, Static, Own, Used, "Whether a broker is fenced at once when its connection was reset and all its listeners refuse"},
 	{"ottla.log.level", Str, "info", "debug info warn error", Low, Static, Own, Used, "Least level of what is logged, unless a flag says it"},
 	{"ottla.metrics.listener", Str, "", "", Low, Static, Own, Used, "host:port of the HTTP listener with /metrics and /ready; empty opens none"},
+	{"ottla.scrub.bytes.per.second", Long, "4194304", "0..", Low, Cluster, Own, Used, "Most bytes of old segments that are read in a second in each log directory to look for damage; 0 does not look"},
+	{"ottla.scrub.interval.ms", Long, "604800000", "1..", Low, Cluster, Own, Used, "Shortest time from one look at all old segments to the next"},
 	{"principal.builder.class", Class, "org.apache.kafka.common.security.authenticator.DefaultKafkaPrincipalBuilder", "", Medium, PerBroker, ByListener, Refused, "Class that turns a connection into a principal"},
 	{"process.roles", List, Required, "+broker controller", High, Static, 0, Used, "What this node is: broker, controller, or both"},
 	{"producer.id.expiration.check.interval.ms", Int, "600000", "1..", Low, Static, Internal, Unused, "Time between two searches for expired producer ids"},

@@ -80,6 +80,11 @@ func (r *rewrite) fill(group []source, next kafka.Offset) error {
 			return err
 		}
 	}
+	return r.finish(next)
+}
+
+// finish writes what is left of a segment that reaches to next, and syncs it.
+func (r *rewrite) finish(next kafka.Offset) error {
 	r.closeGap(next)
 	if err := r.flush(); err != nil {
 		return err

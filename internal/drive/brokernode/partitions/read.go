@@ -17,6 +17,9 @@ type Reader struct {
 	BrokerEpoch kafka.BrokerEpoch // the follower's; kafka.NoBrokerEpoch: not told
 	// Committed: only what transactions have committed (read_committed).
 	Committed bool
+	// AnyReplica: it reads from a follower, too, up to the high watermark that this
+	// one knows, because it compares replicas.
+	AnyReplica bool
 }
 
 // Consumer reads everything below the high watermark.
@@ -76,7 +79,7 @@ type bounds struct {
 	held   bool // no records for the reader
 }
 
-// Read reads from a partition we lead. Errors carry a kerr code.
+// Read reads from a partition we lead, or have. Errors carry a kerr code.
 func (p *Partition) Read(r Reader, w Want) (Data, error) {
 	var room [8]*await.Parked
 	d, wake, err := p.ReadAndWatch(r, w, nil, room[:0])
@@ -111,7 +114,7 @@ func (p *Partition) Unwatch(watch *await.Watch) {
 func (p *Partition) admit(r Reader, w Want, watch *await.Watch, wake []*await.Parked) (bounds, []*await.Parked, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if err := p.leads(w.CurrentEpoch); err != nil {
+	if err := p.serves(r, w.CurrentEpoch); err != nil {
 		return bounds{}, wake, err
 	}
 	if r.isFollower() {

@@ -97,13 +97,27 @@ func (p *state) online() error {
 // leads checks that the partition can be used, that the caller knows the same
 // leader epoch, and that we lead. mu is held.
 func (p *state) leads(current kafka.Epoch) error {
-	if err := p.online(); err != nil {
-		return err
-	}
-	if err := p.core.Fence(current); err != nil {
+	if err := p.knows(current); err != nil {
 		return err
 	}
 	return p.core.MustLead()
+}
+
+// serves is leads for a reader, who may be content with any replica. mu is held.
+func (p *state) serves(r Reader, current kafka.Epoch) error {
+	if r.AnyReplica {
+		return p.knows(current)
+	}
+	return p.leads(current)
+}
+
+// knows checks that the partition can be used and that the caller knows the same
+// leader epoch. mu is held.
+func (p *state) knows(current kafka.Epoch) error {
+	if err := p.online(); err != nil {
+		return err
+	}
+	return p.core.Fence(current)
 }
 
 // step lets the core decide and collects whom the decision wakes. mu is held.

@@ -105,7 +105,9 @@ func (d *cleaning) once(ctx context.Context) bool {
 	settings, _ := d.live.now()
 	c := storage.Compactor{
 		KeyBytes: settings.KeyBytes / int64(max(settings.Cleaners, 1)),
-		Pace:     func(bytes int) error { return d.pace.wait(ctx, &d.live, bytes) },
+		Pace: func(bytes int) error {
+			return d.pace.wait(ctx, &d.live, bytes)
+		},
 	}
 	to, err := c.Compact(best.log, best.dirt)
 	tp := best.log.TP()

@@ -15,6 +15,8 @@ type Live struct {
 	CleanEvery     time.Duration // log.cleaner.backoff.ms
 	KeyBytes       int64         // log.cleaner.dedupe.buffer.size, for all cleaners together
 	CleanRate      float64       // log.cleaner.io.max.bytes.per.second, of all cleaners together
+	ScrubRate      float64       // ottla.scrub.bytes.per.second, of each directory; 0: damage is not looked for
+	ScrubEvery     time.Duration // ottla.scrub.interval.ms
 }
 
 // LiveOf reads a broker's configuration.
@@ -26,6 +28,8 @@ func LiveOf(c *config.Config) Live {
 		CleanEvery:     c.Duration("log.cleaner.backoff.ms"),
 		KeyBytes:       c.Int("log.cleaner.dedupe.buffer.size"),
 		CleanRate:      c.Double("log.cleaner.io.max.bytes.per.second"),
+		ScrubRate:      float64(c.Int("ottla.scrub.bytes.per.second")),
+		ScrubEvery:     c.Duration("ottla.scrub.interval.ms"),
 	}
 }
 

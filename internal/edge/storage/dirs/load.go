@@ -39,6 +39,7 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 			list = append(list, d.directory(from))
 		}
 	}
+	d.figures.scrubs = make([]scrubFigures, len(list))
 	d.list.Store(&list)
 	if err := d.load(); err != nil {
 		d.abandon()

@@ -15,6 +15,8 @@ type figures struct {
 	// lookedMs is when compaction last looked for something to do, in
 	// milliseconds since 1970; 0: never.
 	lookedMs atomic.Int64
+	// scrubs are of the directories, in their order.
+	scrubs []scrubFigures
 }
 
 // cleanerFigures are what compaction counts.
@@ -69,6 +71,14 @@ func (d *Dirs) Register(r *metrics.Registry) {
 				}
 			},
 		},
+		perScrub("ottla_log_directory_scrubbed_bytes_total", "Bytes of old segments that were read to look for damage.",
+			func(f *scrubFigures) float64 { return f.read.Value() }),
+		perScrub("ottla_log_directory_damage_found_total", "Damaged places that were found in old segments.",
+			func(f *scrubFigures) float64 { return f.found.Value() }),
+		perScrub("ottla_log_directory_damage_mended_total", "Damaged places that were mended with what another replica holds.",
+			func(f *scrubFigures) float64 { return f.mended.Value() }),
+		perScrub("ottla_log_directory_damage", "Damaged places that could not be mended. Alert above 0.",
+			func(f *scrubFigures) float64 { return f.left.Value() }),
 	)
 }
 
@@ -91,6 +101,15 @@ func perDir(name, help string, value func(Info) float64) metrics.Reading[[]Info]
 	return metrics.Reading[[]Info]{Name: name, Help: help, Labels: "logDirectory", Each: func(list []Info, report metrics.Report) {
 		for _, dir := range list {
 			report(value(dir), dir.Path)
+		}
+	}}
+}
+
+// perScrub is perDir for what looking for damage counts.
+func perScrub(name, help string, value func(*scrubFigures) float64) metrics.Reading[*Dirs] {
+	return metrics.Reading[*Dirs]{Name: name, Help: help, Labels: "logDirectory", Each: func(d *Dirs, report metrics.Report) {
+		for i, dir := range d.directories() {
+			report(value(&d.figures.scrubs[i]), dir.path)
 		}
 	}}
 }

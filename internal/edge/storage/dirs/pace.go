@@ -15,14 +15,15 @@ const unpaced = 1e15
 // paceReview bounds a wait, however low the rate.
 const paceReview = time.Hour
 
-// pace holds all cleaners together at a rate, which may change while they wait.
+// pace holds those who read and write, all cleaners together or who looks for damage,
+// at a rate, which may change while they wait.
 type pace struct {
 	mu   sync.Mutex
 	debt float64   // bytes that were let through and not paid for with time
 	at   time.Time // when debt was so much
 }
 
-// wait lets bytes through at the rate that the settings say, or ends with ctx.
+// wait lets bytes through at the rate that the settings say for cleaners, or ends with ctx.
 func (p *pace) wait(ctx context.Context, settings *live, bytes int) error {
 	for {
 		now, changed := settings.now()
