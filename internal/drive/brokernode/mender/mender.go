@@ -54,7 +54,7 @@ const topicIDs = 13
 
 // Fetch gives whole batches of a partition that follow each other from an offset on,
 // or from the batch that holds it, up to another one. It asks those that are in sync,
-// the leader first, until one has them all.
+// the leader first: where one has no good batch the next one is asked for it.
 func (m *Mender) Fetch(ctx context.Context, tp kafka.TopicPartition, from, to kafka.Offset) ([]byte, error) {
 	img := m.cfg.Image()
 	t, ok := img.TopicNamed(tp.Topic)
@@ -65,11 +65,12 @@ func (m *Mender) Fetch(ctx context.Context, tp kafka.TopicPartition, from, to ka
 	if !ok {
 		return nil, kerr.UnknownTopicOrPartition
 	}
+	f := fetching{Mender: m, id: kafka.TopicIDPartition{Topic: t.ID, Partition: tp.Partition}, at: from, to: to}
 	var failures []error
 	for _, node := range others(p, m.cfg.Self) {
-		b, err := m.from(ctx, node, kafka.TopicIDPartition{Topic: t.ID, Partition: tp.Partition}, from, to)
+		err := f.from(ctx, node)
 		if err == nil {
-			return b, nil
+			return f.all, nil
 		}
 		failures = append(failures, fmt.Errorf("broker %d: %w", node, err))
 	}
@@ -92,41 +93,54 @@ func others(p *image.Partition, self kafka.NodeID) (nodes []kafka.NodeID) {
 	return nodes
 }
 
-// from fetches all from one broker.
-func (m *Mender) from(ctx context.Context, node kafka.NodeID, id kafka.TopicIDPartition, from, to kafka.Offset) ([]byte, error) {
-	addr, ok := m.address(node)
-	if !ok {
-		return nil, errors.New("its address is not known")
-	}
-	var all []byte
-	for from < to {
-		got, err := m.ask(ctx, addr, id, from)
-		if err != nil {
-			return nil, err
-		}
-		next := from
-		for h, b := range batch.All(got) {
-			if h.End() > next && h.BaseOffset < to {
-				all, next = append(all, b...), h.End()
-			}
-		}
-		switch {
-		case len(got) == 0 || next == from && !behind(got, to):
-			return nil, fmt.Errorf("it has nothing from %d on", from)
-		case next == from:
-			return all, nil // the next one it has lies behind
-		case len(all) > placeBytes:
-			return nil, fmt.Errorf("more than %d bytes would have to be fetched for one place", placeBytes)
-		}
-		from = next
-	}
-	return all, nil
+// fetching is how far the batches of a place have been fetched.
+type fetching struct {
+	*Mender
+	id     kafka.TopicIDPartition
+	at, to kafka.Offset
+	all    []byte
 }
 
-// behind tells whether the first batch of an answer begins at an offset or above.
-func behind(got []byte, to kafka.Offset) bool {
-	h, err := batch.ParseHeader(got)
-	return err == nil && h.BaseOffset >= to
+// from fetches what is missing from one broker, as far as that one has good batches.
+func (f *fetching) from(ctx context.Context, node kafka.NodeID) error {
+	addr, ok := f.address(node)
+	if !ok {
+		return errors.New("its address is not known")
+	}
+	for f.at < f.to {
+		got, err := f.ask(ctx, addr, f.id, f.at)
+		if err != nil {
+			return err
+		}
+		if err := f.take(got); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take takes the batches of an answer, up to the first that is damaged, or that lies
+// behind: then there are no more, as what is missing was compacted away.
+func (f *fetching) take(got []byte) error {
+	before := f.at
+	for h, b := range batch.All(got) {
+		switch {
+		case h.End() <= f.at:
+			continue
+		case h.BaseOffset >= f.to:
+			f.at = f.to
+			return nil
+		case !batch.CheckCRC(b):
+			return fmt.Errorf("its batch at %d is damaged, too", h.BaseOffset)
+		case len(f.all)+len(b) > placeBytes:
+			return fmt.Errorf("more than %d bytes would have to be fetched for one place", placeBytes)
+		}
+		f.all, f.at = append(f.all, b...), h.End()
+	}
+	if f.at == before {
+		return fmt.Errorf("it has nothing from %d on", f.at)
+	}
+	return nil
 }
 
 func (m *Mender) ask(ctx context.Context, addr string, id kafka.TopicIDPartition, from kafka.Offset) ([]byte, error) {

@@ -27,6 +27,8 @@ type cluster struct {
 	down  string    // an address that does not answer
 	code  kerr.Code // what the others answer
 	lacks kafka.Offset
+	// rotten is the batch that is damaged at an address.
+	rotten map[string]kafka.Offset
 }
 
 func (c *cluster) Do(_ context.Context, addr string, req kmsg.Request) (kmsg.Response, error) {
@@ -45,6 +47,11 @@ func (c *cluster) Do(_ context.Context, addr string, req kmsg.Request) (kmsg.Res
 	answer.ErrorCode = int16(c.code)
 	if c.code == kerr.None {
 		answer.RecordBatches = c.log(kafka.Offset(p.FetchOffset))
+		for h, b := range batch.All(answer.RecordBatches) {
+			if at, ok := c.rotten[addr]; ok && at == h.BaseOffset {
+				b[len(b)-1] ^= 1
+			}
+		}
 	}
 	t := kmsg.NewFetchResponseTopic()
 	t.TopicID, t.Partitions = topic, append(t.Partitions, answer)
@@ -77,9 +84,9 @@ func offsets(b []byte) (list []kafka.Offset) {
 // known is an image in which broker 2 leads t-0 and 1 to 3 are in sync.
 func known(t *testing.T, isr ...int32) *image.Image {
 	t.Helper()
-	records := []metarec.Record{&metarec.TopicRecord{Name: "t", TopicId: topic}}
+	records := []metarec.Message{&metarec.TopicRecord{Name: "t", TopicId: topic}}
 	p := metarec.NewPartitionRecord()
-	p.TopicId, p.Replicas, p.Isr, p.Leader = topic, []int32{1, 2, 3}, isr, isr[0]
+	p.PartitionId, p.TopicId, p.Replicas, p.Isr, p.Leader = 0, topic, []int32{1, 2, 3}, isr, isr[0]
 	records = append(records, p)
 	for id := int32(1); id <= 3; id++ {
 		b := metarec.NewRegisterBrokerRecord()
@@ -87,7 +94,7 @@ func known(t *testing.T, isr ...int32) *image.Image {
 		b.EndPoints = []metarec.RegisterBrokerRecordBrokerEndpoint{{Name: "INTERNAL", Host: "h" + string(rune('0'+id)), Port: 9}}
 		records = append(records, b)
 	}
-	img, _, err := image.Empty().Apply(records)
+	img, _, err := image.Apply(image.Empty(), records)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,6 +125,8 @@ func TestBatchesComeFromTheLeaderAndElseFromWhoIsInSync(t *testing.T) {
 	c.down, c.lacks = "", 3
 	f("compacted away", 3, 6, nil, "h2:9")
 	f("compacted away, and one more", 3, 9, []kafka.Offset{6}, "h2:9")
+	c.lacks, c.rotten = -1, map[string]kafka.Offset{"h2:9": 6, "h3:9": 3}
+	f("each has another one that is damaged", 3, 12, []kafka.Offset{3, 6, 9}, "h2:9 h3:9")
 }
 
 func TestWhoCannotBeAskedIsNamed(t *testing.T) {
@@ -131,6 +140,8 @@ func TestWhoCannotBeAskedIsNamed(t *testing.T) {
 	f(known(t, 1), 0, 3, "no other replica is in sync")
 	f(image.Empty(), 0, 3, "UNKNOWN_TOPIC_OR_PARTITION")
 	f(known(t, 2, 1), 29, 33, "broker 2: it has nothing from 30 on")
+	c.rotten = map[string]kafka.Offset{"h2:9": 3}
+	f(known(t, 2, 1), 3, 6, "broker 2: its batch at 3 is damaged, too")
 	c.code = kerr.OffsetOutOfRange
 	f(known(t, 2, 1), 0, 3, "broker 2: OFFSET_OUT_OF_RANGE")
 }
