@@ -69,6 +69,7 @@ func newRootCmd() *cobra.Command {
 		newGroupsCmd(),
 		newMetadataQuorumCmd(),
 		newLogDirsCmd(),
+		newDisksCmd(),
 		newProduceCmd(),
 		newConsumeCmd(),
 		newDumpLogCmd(),

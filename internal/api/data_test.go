@@ -162,7 +162,7 @@ func TestDescribeLogDirs(t *testing.T) {
 	r.append("a", 0, lines(batch.Options{}, "value"))
 	dirs := dirList{
 		{Path: "/data/disk0", ID: testbed.DirID(0), Total: 100, Usable: 40},
-		{Path: "/data/lost", ID: testbed.DirID(9), Offline: true, Total: 100, Usable: 40},
+		{Path: "/data/lost", ID: testbed.DirID(9), Offline: true, Total: 100, Usable: 40, Why: "it is broken"},
 	}
 	route := route(1, 5, describeLogDirs{r.Manager, dirs}.serve)
 	describe := func(req *kmsg.DescribeLogDirsRequest, version int16) *kmsg.DescribeLogDirsResponse {
@@ -180,6 +180,12 @@ func TestDescribeLogDirs(t *testing.T) {
 			t.Errorf("version %d: %+v", v, got)
 		}
 		codeIs(t, "offline", got[1].ErrorCode, kerr.KafkaStorageError)
+		tags := map[uint32]string{}
+		got[1].UnknownTags.Each(func(tag uint32, value []byte) { tags[tag] = string(value) })
+		id := testbed.DirID(9)
+		if v >= 2 && (tags[DirIDTag] != string(id[:]) || tags[DirWhyTag] != "it is broken" || len(tags) != 2) {
+			t.Errorf("version %d: %v", v, tags)
+		}
 	}
 	one := kmsg.NewPtrDescribeLogDirsRequest()
 	one.Topics = []kmsg.DescribeLogDirsRequestTopic{{Topic: "b", Partitions: []int32{1, 7}}, {Topic: "gone", Partitions: []int32{0}}}

@@ -19,6 +19,24 @@ type DirState struct {
 	// Total and Usable are bytes of the volume below; -1: not known.
 	Total, Usable int64
 	Cordoned      bool
+	Why           string // it is offline
+}
+
+// Tagged fields of a directory in an answer to DescribeLogDirs, from version 2 on,
+// which clients that do not know them pass over. Kafka's own begin at 0.
+const (
+	DirIDTag  = 0x6f74_0001 // the directory's id, 16 bytes
+	DirWhyTag = 0x6f74_0002 // why it is offline, text
+)
+
+// tag adds what Kafka has no field for.
+func (d DirState) tag(t *kmsg.Tags) {
+	if !d.ID.IsZero() {
+		t.Set(DirIDTag, d.ID[:])
+	}
+	if d.Offline {
+		t.Set(DirWhyTag, []byte(d.Why))
+	}
 }
 
 // DirLister lists the configured log directories, in their order.
@@ -42,6 +60,7 @@ func (h describeLogDirs) serve(c Context, req *kmsg.DescribeLogDirsRequest) kmsg
 		} else {
 			out.Topics = held[d.ID]
 		}
+		d.tag(&out.UnknownTags)
 		resp.Dirs = append(resp.Dirs, out)
 	}
 	return resp

@@ -104,6 +104,9 @@ func (n *Node) Format(t testing.TB) {
 	Ottla(t, "", "storage", "format", "-c", n.file, "-t", clusterID)
 }
 
+// File is the node's properties file.
+func (n *Node) File() string { return n.file }
+
 // Again starts a node that has ended. It does not wait until it serves.
 func (n *Node) Again(t testing.TB) {
 	t.Helper()

@@ -20,6 +20,7 @@ const (
 // writes to it waits, and cannot be interrupted or killed until it answers again.
 type Disk struct {
 	Dir   string // where it is mounted
+	mib   int64
 	mu    sync.Mutex
 	hangs bool
 }
@@ -31,31 +32,42 @@ func NewDisk(t testing.TB, mib int64) *Disk {
 	if os.Getuid() != 0 {
 		t.Fatal("this test mounts a file system and needs root")
 	}
-	folder := Folder(t)
-	image, d := filepath.Join(folder, "image"), &Disk{Dir: filepath.Join(folder, "disk")}
+	d := &Disk{Dir: filepath.Join(Folder(t), "disk"), mib: mib}
 	if err := os.Mkdir(d.Dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(image, nil, 0o644); err != nil {
+	d.Mount(t)
+	t.Cleanup(func() { d.Unmount(t) })
+	return d
+}
+
+// Mount mounts a new, empty disk where none is.
+func (d *Disk) Mount(t testing.TB) {
+	t.Helper()
+	image, err := os.CreateTemp(filepath.Dir(d.Dir), "image")
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Truncate(image, mib<<20); err != nil {
+	defer image.Close()
+	if err := image.Truncate(d.mib << 20); err != nil {
 		t.Fatal(err)
 	}
 	for _, cmd := range []*exec.Cmd{
-		exec.Command("mkfs.ext4", "-q", "-F", image),
-		exec.Command("mount", "-o", "loop", image, d.Dir),
+		exec.Command("mkfs.ext4", "-q", "-F", image.Name()),
+		exec.Command("mount", "-o", "loop", image.Name(), d.Dir),
 	} {
 		if out, err := Run("", cmd); err != nil {
 			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 		}
 	}
-	t.Cleanup(func() {
-		if out, err := Run("", exec.Command("umount", d.Dir)); err != nil {
-			t.Errorf("umount %s: %v\n%s", d.Dir, err, out)
-		}
-	})
-	return d
+}
+
+// Unmount takes the disk away; nobody may use it any more.
+func (d *Disk) Unmount(t testing.TB) {
+	t.Helper()
+	if out, err := Run("", exec.Command("umount", d.Dir)); err != nil {
+		t.Errorf("umount %s: %v\n%s", d.Dir, err, out)
+	}
 }
 
 // Fill writes a file that takes all of the free space, and gives its path.

@@ -8,6 +8,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
+	"github.com/ottla/ottla/internal/edge/storage/dirs"
 )
 
 // disks brings log directories back that were offline and work again.
@@ -22,18 +23,31 @@ func newDisks(b *brokerRole) *disks {
 	return &disks{broker: b, log: b.part("disks"), every: b.cfg.Duration("ottla.disks.probe.interval.ms"), told: map[string]string{}}
 }
 
+// run tries what is offline, and carries out orders, until ctx ends.
 func (d *disks) run(ctx context.Context) {
-	if d.every <= 0 {
-		return
+	_, _, _ = dirs.TakeOrder(d.broker.fs, d.broker.self.MetadataDir) // it is from before the start
+	orders := time.NewTicker(orderEvery)
+	defer orders.Stop()
+	var tries <-chan time.Time // never
+	if d.every > 0 {
+		tick := time.NewTicker(d.every)
+		defer tick.Stop()
+		tries = tick.C
 	}
-	tick := time.NewTicker(d.every)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
-			d.tryAll()
+		case <-tries:
+			d.tryAll(ctx)
+		case <-orders.C:
+			o, there, err := dirs.TakeOrder(d.broker.fs, d.broker.self.MetadataDir)
+			if err != nil {
+				d.tell(d.broker.self.MetadataDir, err.Error())
+			}
+			if there {
+				d.obey(ctx, o)
+			}
 		}
 	}
 }
@@ -41,13 +55,13 @@ func (d *disks) run(ctx context.Context) {
 // tryAll tries the directories that may come back by themselves. Where a sync has
 // failed, what was written is unknown, and only the operator can tell that the disk is
 // to be trusted.
-func (d *disks) tryAll() {
+func (d *disks) tryAll(ctx context.Context) {
 	for _, dir := range d.broker.dirs.Absent() {
 		switch {
 		case dir.SyncFailed:
-			d.tell(dir.Path, "a sync of it has failed: see that the disk is sound, then start the node again")
+			d.tell(dir.Path, "a sync of it has failed: see that the disk is sound, then run `ottla disks readmit`, or replace it")
 		case dir.Idle:
-			if err := d.bringBack(dir.Path, false); err != nil {
+			if err := d.bringBack(ctx, dir.Path, false); err != nil {
 				d.tell(dir.Path, err.Error())
 			} else {
 				delete(d.told, dir.Path)
@@ -67,7 +81,7 @@ func (d *disks) tell(path, why string) {
 // bringBack puts a directory back into service: its records are validated, its
 // replicas come back as what metadata says they are, which is not in sync, and the
 // broker registers again with it.
-func (d *disks) bringBack(path string, trusted bool) error {
+func (d *disks) bringBack(ctx context.Context, path string, trusted bool) error {
 	b := d.broker
 	for _, dir := range b.dirs.Absent() {
 		if dir.Path == path {
@@ -80,13 +94,24 @@ func (d *disks) bringBack(path string, trusted bool) error {
 	if err != nil {
 		return err
 	}
+	return d.admit(ctx, r, partitions.Back{ID: r.ID(), Logs: r.Logs(), Short: r.Short(), Trusted: trusted})
+}
+
+// admit puts a directory that was opened into service, or closes it again.
+func (d *disks) admit(ctx context.Context, r *dirs.Returning, wanted partitions.Back) error {
+	b := d.broker
 	b.refetch(b.parts.Offline()) // what is known of them is from before
-	back, err := b.parts.Return(partitions.Back{ID: r.ID(), Logs: r.Logs(), Short: r.Short(), Trusted: trusted}, r.Admit)
+	back, err := b.parts.Return(wanted, r.Admit)
 	if err != nil {
 		r.Abandon()
 		return err
 	}
 	b.refetch(back)
+	// A registration that gains a directory has what waits for a replica in it led
+	// again, so the controller is to know first what lies there.
+	if err := d.await(ctx, func(img *image.Image) bool { return b.parts.Recorded(img, back) }); err != nil {
+		d.log.Warn("the controller has not recorded yet what lies in a directory", "dir", r.ID(), "err", err)
+	}
 	b.life.DirReturned(r.ID())
 	if !b.dirs.Online(r.ID()) { // it has failed again, which may have been told too early
 		b.parts.DirFailed(r.ID())

@@ -164,6 +164,9 @@ func (d replicaDirs) DirStates() []api.DirState {
 			path = f.Path
 		}
 		all[i] = api.DirState{Path: path, ID: f.ID, Offline: f.Err != nil, Total: f.Total, Usable: f.Usable, Cordoned: f.Cordoned}
+		if f.Err != nil {
+			all[i].Why = f.Err.Error()
+		}
 	}
 	return all
 }

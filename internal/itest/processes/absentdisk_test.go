@@ -3,6 +3,7 @@ package processes
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -73,6 +74,9 @@ func TestANodeStartsWithoutOneOfItsDisks(t *testing.T) {
 			}
 			return nil
 		})
+		if out, err := itest.Run("", exec.Command(itest.Bin(t), "disks", "replace", d2, "--same-device", "--config", n.File())); err == nil {
+			t.Fatalf("what is nowhere else was given up: %s", out)
+		}
 		// What changes the replicas' settings must not make them anew either.
 		value := "60000"
 		if _, err := kadm.NewClient(cl).AlterTopicConfigs(patience(t), []kadm.AlterConfig{{Name: "segment.ms", Value: &value}}, "t"); err != nil {

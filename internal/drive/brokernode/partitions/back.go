@@ -91,9 +91,17 @@ func (m *Manager) countedOn(b Back) error {
 	return nil
 }
 
-// lastWord tells whether a replica can be elected as one that has every record.
+// lastWord tells whether a replica may be elected with what it has: as one that has
+// every record, or as nobody else does. A broker that did not stop in good order is in no
+// ELR either, so that where both are empty it may still have the last copy (KIP-966).
 func lastWord(part *image.Partition, id kafka.NodeID) bool {
-	return part.InSync(id) || slices.Contains(part.ELR, id)
+	return part.InSync(id) || slices.Contains(part.ELR, id) || alone(part, id)
+}
+
+// alone tells whether nobody else has every record of a partition.
+func alone(part *image.Partition, id kafka.NodeID) bool {
+	other := func(n kafka.NodeID) bool { return n != id }
+	return !slices.ContainsFunc(part.ISR, other) && !slices.ContainsFunc(part.ELR, other)
 }
 
 // bring gives a replica that is offline its log, and its role.

@@ -79,10 +79,10 @@ func TestTheLastReplicaInSyncReturnsUnlessItLacksRecords(t *testing.T) {
 // An empty log in the place of one that is gone could be elected as if it had all
 // records.
 func TestAReplicaThatIsNotFoundIsMadeAnewUnlessItMayBeTheLast(t *testing.T) {
-	f := func(leader kafka.NodeID, isr int32, trusted, offline bool) {
+	f := func(leader kafka.NodeID, isr []int32, trusted, offline bool) {
 		t.Helper()
 		b, topic, dir := backBed(t, testbed.Self, testbed.Other)
-		b.Apply(removed(topic, leader, isr))
+		b.Apply(removed(topic, leader, isr...))
 		b.Publish()
 		b.Dirs.Reload(dir)
 		if _, err := b.Manager.Return(partitions.Back{ID: dir, Trusted: trusted}, func() { b.Dirs.Heal(dir) }); err != nil {
@@ -92,9 +92,11 @@ func TestAReplicaThatIsNotFoundIsMadeAnewUnlessItMayBeTheLast(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	}
-	f(testbed.Other, int32(testbed.Other), false, false)
-	f(kafka.NoNode, int32(testbed.Self), false, true)
-	f(kafka.NoNode, int32(testbed.Self), true, false)
+	ours := []int32{int32(testbed.Self)}
+	f(testbed.Other, []int32{int32(testbed.Other)}, false, false)
+	f(kafka.NoNode, ours, false, true)
+	f(kafka.NoNode, []int32{}, false, true)
+	f(kafka.NoNode, ours, true, false)
 }
 
 func TestALogOfATopicThatIsGoneIsSetAsideWhenItsDirectoryReturns(t *testing.T) {

@@ -98,7 +98,7 @@ var ErrUnformatted = errors.New("not formatted")
 
 // unformatted tells what to do about a directory without an identity.
 func unformatted(w Want, d *Directory) error {
-	cure := "mount its disk, or, if that is new, run `ottla storage format --ignore-formatted` with this node's file"
+	cure := "mount its disk, or, if that is new, run `ottla disks replace " + d.Path + "`"
 	if filepath.Clean(d.Path) == filepath.Clean(w.Metadata) {
 		cure = "run `ottla storage format` with this node's file, or mount the disk"
 	}

@@ -74,26 +74,26 @@ func (r *Returning) Short() []kafka.TopicPartition {
 // takes writes. It may take long, and nothing else waits for it. What it gives is to
 // be admitted or abandoned. Only one call may be made at a time.
 func (d *Dirs) Return(path string) (*Returning, error) {
-	from := d.at(path)
-	switch {
-	case from == nil:
-		return nil, fmt.Errorf("%s is no entry of log.dirs", path)
-	case from.offline() == nil:
-		return nil, fmt.Errorf("%s is online", path)
-	case !from.isRetired():
-		return nil, fmt.Errorf("a write to %s has not returned yet", path)
+	if _, err := d.Find(path); err != nil {
+		return nil, err
 	}
+	from := d.at(path)
 	id, err := d.identityOf(from)
 	if err != nil {
 		return nil, err
 	}
-	if err := d.probe(path); err != nil {
+	if err := d.probe(from.path); err != nil {
 		return nil, err
 	}
-	if err := d.claimed.take(d.claimed.at(path)); err != nil {
+	return d.open(from, id)
+}
+
+// open opens the directory with an id that lies where another one was.
+func (d *Dirs) open(from *directory, id kafka.DirID) (*Returning, error) {
+	if err := d.claimed.take(d.claimed.at(from.path)); err != nil {
 		return nil, err
 	}
-	r := &Returning{dirs: d, from: from, dir: loading{d}.directory(&Directory{Path: path, ID: id, Logs: true})}
+	r := &Returning{dirs: d, from: from, dir: loading{d}.directory(&Directory{Path: from.path, ID: id, Logs: true})}
 	r.dir.returning = true
 	r.dir.cordoned.Store(from.cordoned.Load())
 	if err := r.load(); err != nil {
@@ -143,6 +143,7 @@ func (d *Dirs) identityOf(from *directory) (kafka.DirID, error) {
 func (d *Dirs) probe(path string) error {
 	name := filepath.Join(path, probeFile)
 	if err := vfs.WriteFileAtomic(d.fs, name, []byte("ottla\n")); err != nil {
+		_ = d.fs.Remove(name + ".tmp") // what is left of it is in nobody's way
 		return fmt.Errorf("write to %s: %w", path, err)
 	}
 	return d.fs.Remove(name)
