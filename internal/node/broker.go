@@ -79,7 +79,7 @@ func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toc
 		b.parts.DirFailed(dir)
 		b.life.DirFailed(dir)
 	})
-	e.watched.show(b.parts.Register, b.fetcher.Register, b.quotas.Register, b.groups.Register, b.verifier.Register, registerAssignments(b.life))
+	e.watched.show(b.parts.Register, b.fetcher.Register, b.quotas.Register, b.groups.Register, b.verifier.Register, registerAssignments(b.life, b.dirs))
 	b.stops.add(b.closeParts)
 	return b
 }

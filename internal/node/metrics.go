@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ottla/ottla/internal/api"
+	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/metrics"
 	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
@@ -108,8 +109,17 @@ func (w *watched) registerState(r *metrics.Registry) {
 }
 
 // registerAssignments shows what the broker has to tell the controller.
-func registerAssignments(l *lifecycle.Lifecycle) func(*metrics.Registry) {
+func registerAssignments(l *lifecycle.Lifecycle, d *dirs.Dirs) func(*metrics.Registry) {
 	return func(r *metrics.Registry) {
+		metrics.Watch(r, l.QueuedFor, metrics.Reading[map[kafka.DirID]int]{
+			Name: "ottla_log_directory_queued_assignments", Labels: "logDirectory",
+			Help: "Replicas in the directory of which the controller has not been told yet.",
+			Each: func(queued map[kafka.DirID]int, report metrics.Report) {
+				for _, dir := range d.Names() {
+					report(float64(queued[dir.ID]), dir.Path)
+				}
+			},
+		})
 		queued := func() float64 { return float64(l.QueuedAssignments()) }
 		r.GaugeFunc("kafka_server_assignmentsmanager_queuedreplicatodirassignments",
 			"Replicas whose directory the controller has not been told yet.", queued)
@@ -147,7 +157,7 @@ func MetricFamilies() []metrics.Family {
 	w.showNode("", true)
 	w.show(
 		new(dirs.Dirs).Register, new(partitions.Manager).Register, new(fetcher.Fetcher).Register, throttle.New(0, 1, 1).Register, new(coordnode.Groups).Register, new(txnverify.Verifier).Register,
-		registerAssignments(nil), registerMemory(nil),
+		registerAssignments(nil, nil), registerMemory(nil),
 		quorum{}.Register, new(metaview.View).Register, o.registerMetadata, new(toctrl.Channel).Register, o.registerController,
 	)
 	return w.registry.Families()

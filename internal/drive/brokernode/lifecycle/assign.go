@@ -65,6 +65,16 @@ func (a *assigner) len() int {
 	return len(a.queue)
 }
 
+func (a *assigner) byDir() map[kafka.DirID]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	counts := map[kafka.DirID]int{}
+	for _, dir := range a.queue {
+		counts[dir]++
+	}
+	return counts
+}
+
 // run reports until ctx ends, one request at a time.
 func (a *assigner) run(ctx context.Context) {
 	wait := firstAssignWait

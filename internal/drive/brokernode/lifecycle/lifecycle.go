@@ -164,6 +164,9 @@ func (l *Lifecycle) Unassign(replica kafka.TopicIDPartition) { l.assign.remove(r
 // QueuedAssignments is the metric QueuedReplicaToDirAssignments.
 func (l *Lifecycle) QueuedAssignments() int { return l.assign.len() }
 
+// QueuedFor are those of them, by the directory in which the replicas lie.
+func (l *Lifecycle) QueuedFor() map[kafka.DirID]int { return l.assign.byDir() }
+
 // DirFailed reports an offline directory with the next heartbeat.
 func (l *Lifecycle) DirFailed(dir kafka.DirID) {
 	l.mu.Lock()

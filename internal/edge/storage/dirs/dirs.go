@@ -87,6 +87,7 @@ func (d *Dirs) directories() []*directory {
 type directory struct {
 	path  string
 	id    kafka.DirID
+	disk  metered
 	clean bool // the marker of a clean shutdown was there, or loading has finished
 	boot  storage.BootNote
 
@@ -288,6 +289,21 @@ type Info struct {
 	Total, Usable int64
 	Cordoned      bool // it takes no new replicas
 	Logs          []*storage.Log
+}
+
+// Named is a directory's path, and its id, which is zero when it was never read.
+type Named struct {
+	Path string
+	ID   kafka.DirID
+}
+
+// Names are the directories, in the order of log.dirs.
+func (d *Dirs) Names() []Named {
+	var out []Named
+	for _, dir := range d.directories() {
+		out = append(out, Named{dir.path, dir.id})
+	}
+	return out
 }
 
 // Describe tells about every directory, in the order of log.dirs.

@@ -31,11 +31,12 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 	if opt.Files == nil {
 		opt.Files = storage.NewFiles(math.MaxInt)
 	}
-	d := loading{&Dirs{opt: opt, fs: opt.Files.Relieve(c.fs), claimed: c}}
+	d := loading{&Dirs{opt: opt, fs: opt.Files.Relieve(c.fs), claimed: c, figures: figures{uses: uses{}}}}
 	d.SetLive(opt.Live)
 	var list []*directory
 	for _, from := range c.Directories {
 		if from.Logs {
+			d.figures.uses[from.Path] = &diskUse{}
 			list = append(list, d.directory(from))
 		}
 	}
@@ -59,11 +60,12 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 type loading struct{ *Dirs }
 
 func (d loading) directory(from *Directory) *directory {
+	disk := metered{d.claimed.fs, d.figures.uses[from.Path]}
 	dir := &directory{
-		path: from.Path, id: from.ID,
+		path: from.Path, id: from.ID, disk: disk,
 		logs:        map[kafka.TopicPartition]*storage.Log{},
 		uncleanable: map[*storage.Log]bool{},
-		checkpoints: checkpoints{fs: d.fs, root: from.Path},
+		checkpoints: checkpoints{fs: d.opt.Files.Relieve(disk), root: from.Path},
 		births:      storage.NewBirths(d.work.Go),
 		retired:     make(chan struct{}),
 	}
@@ -225,7 +227,7 @@ func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
 
 func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Options {
 	return storage.Options{
-		FS: d.claimed.fs, Dir: filepath.Join(dir.path, folderName(tp)), TP: tp, Config: d.opt.Config,
+		FS: dir.disk, Dir: filepath.Join(dir.path, folderName(tp)), TP: tp, Config: d.opt.Config,
 		Files: d.opt.Files, Now: d.opt.Now, Logger: d.opt.Logger,
 		OnError:        func(err error) { d.fail(dir, err) },
 		OnWork:         dir.stirred.add,

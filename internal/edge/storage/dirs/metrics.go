@@ -17,6 +17,7 @@ type figures struct {
 	lookedMs atomic.Int64
 	// scrubs are of the directories, in their order.
 	scrubs []scrubFigures
+	uses   uses
 }
 
 // cleanerFigures are what compaction counts.
@@ -47,6 +48,16 @@ func (d *Dirs) Register(r *metrics.Registry) {
 			},
 		},
 		perDir("kafka_log_logmanager_logdirectoryoffline", "1 when the directory has failed.", offline),
+		metrics.Reading[[]Info]{
+			Name: "kafka_log_logmanager_cordonedlogdirectorycount", Help: "Log directories that take no new replicas.",
+			One: func(list []Info) (n float64) {
+				for _, dir := range list {
+					n += cordoned(dir)
+				}
+				return n
+			},
+		},
+		perDir("kafka_log_logmanager_logdirectorycordoned", "1 when the directory takes no new replicas.", cordoned),
 		perDir("ottla_log_directory_volume_bytes", "Size of the directory's volume; -1: not known.", func(i Info) float64 { return float64(i.Total) }),
 		perDir("ottla_log_directory_usable_bytes", "Free bytes of the directory's volume; -1: not known.", func(i Info) float64 { return float64(i.Usable) }),
 		perDir("ottla_log_directory_logs_bytes", "Bytes of segments in the directory.", func(i Info) (sum float64) {
@@ -57,6 +68,7 @@ func (d *Dirs) Register(r *metrics.Registry) {
 		}),
 		perDir("ottla_log_directory_logs", "Logs in the directory.", func(i Info) float64 { return float64(len(i.Logs)) }),
 	)
+	metrics.Watch(r, func() *Dirs { return d }, perOperation()...)
 	metrics.Watch(r, func() *Dirs { return d },
 		metrics.Reading[*Dirs]{
 			Name: "kafka_log_logcleanermanager_time_since_last_run_ms", One: (*Dirs).sinceCleaning,
@@ -71,13 +83,13 @@ func (d *Dirs) Register(r *metrics.Registry) {
 				}
 			},
 		},
-		perScrub("ottla_log_directory_scrubbed_bytes_total", "Bytes of old segments that were read to look for damage.",
+		perScrub(metrics.Counter, "ottla_log_directory_scrubbed_bytes_total", "Bytes of old segments that were read to look for damage.",
 			func(f *scrubFigures) float64 { return f.read.Value() }),
-		perScrub("ottla_log_directory_damage_found_total", "Damaged places that were found in old segments.",
+		perScrub(metrics.Counter, "ottla_log_directory_damage_found_total", "Damaged places that were found in old segments.",
 			func(f *scrubFigures) float64 { return f.found.Value() }),
-		perScrub("ottla_log_directory_damage_mended_total", "Damaged places that were mended with what another replica holds.",
+		perScrub(metrics.Counter, "ottla_log_directory_damage_mended_total", "Damaged places that were mended with what another replica holds.",
 			func(f *scrubFigures) float64 { return f.mended.Value() }),
-		perScrub("ottla_log_directory_damage", "Damaged places that could not be mended. Alert above 0.",
+		perScrub(metrics.Gauge, "ottla_log_directory_damage", "Damaged places that could not be mended. Alert above 0.",
 			func(f *scrubFigures) float64 { return f.left.Value() }),
 	)
 }
@@ -97,6 +109,13 @@ func offline(i Info) float64 {
 	return 0
 }
 
+func cordoned(i Info) float64 {
+	if i.Cordoned {
+		return 1
+	}
+	return 0
+}
+
 func perDir(name, help string, value func(Info) float64) metrics.Reading[[]Info] {
 	return metrics.Reading[[]Info]{Name: name, Help: help, Labels: "logDirectory", Each: func(list []Info, report metrics.Report) {
 		for _, dir := range list {
@@ -106,8 +125,8 @@ func perDir(name, help string, value func(Info) float64) metrics.Reading[[]Info]
 }
 
 // perScrub is perDir for what looking for damage counts.
-func perScrub(name, help string, value func(*scrubFigures) float64) metrics.Reading[*Dirs] {
-	return metrics.Reading[*Dirs]{Name: name, Help: help, Labels: "logDirectory", Each: func(d *Dirs, report metrics.Report) {
+func perScrub(kind metrics.Kind, name, help string, value func(*scrubFigures) float64) metrics.Reading[*Dirs] {
+	return metrics.Reading[*Dirs]{Name: name, Help: help, Kind: kind, Labels: "logDirectory", Each: func(d *Dirs, report metrics.Report) {
 		for i, dir := range d.directories() {
 			report(value(&d.figures.scrubs[i]), dir.path)
 		}
