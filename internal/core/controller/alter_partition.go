@@ -101,6 +101,10 @@ func checkISR(img *image.Image, sender kafka.NodeID, wish NewISR) (*image.Topic,
 		if !ok || !b.Active() || m.Epoch != kafka.NoBrokerEpoch && m.Epoch != b.Epoch {
 			return nil, nil, kerr.IneligibleReplica
 		}
+		// It has fetched all, but the disk that it fetched to has failed since.
+		if dir, _ := p.DirOf(m.Broker); m.Broker != sender && !p.InSync(m.Broker) && !b.Online(dir) {
+			return nil, nil, kerr.IneligibleReplica
+		}
 	}
 	return t, p, nil
 }

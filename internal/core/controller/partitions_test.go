@@ -230,6 +230,32 @@ func TestAlterPartition(t *testing.T) {
 	refused(t, AlterPartition(c.img, c.soft, ISRsToAlter{Broker: 1, Epoch: 999}).Err, kerr.StaleBrokerEpoch)
 }
 
+// A follower in a directory that has failed does not rejoin, though its broker lives and
+// the leader has not heard of it yet; it does when the directory is back.
+func TestAReplicaInALostDirectoryDoesNotJoinTheISR(t *testing.T) {
+	c := newCluster(t)
+	c.brokers(1)
+	c.twoDirs(2)
+	c.beat(2)
+	c.topic("a", "1,2")
+	c.assign(2, 0, 21)
+	join := func(code kerr.Code) {
+		t.Helper()
+		p := c.partition("a", 0)
+		got := do(c, AlterPartition(c.img, c.soft, ISRsToAlter{Broker: 1, Epoch: c.broker(1).Epoch, Partitions: []NewISR{{
+			Partition: c.tp("a", 0), LeaderEpoch: p.LeaderEpoch, PartitionEpoch: p.Epoch,
+			ISR: []Member{{1, c.broker(1).Epoch}, {2, c.broker(2).Epoch}},
+		}}}))
+		refused(t, got[0].Err, code)
+	}
+	c.beat(2, func(b *Beat) { b.OfflineDirs = dirs(21) })
+	c.expect("a", 0, "leader=1@0 isr=1")
+	join(kerr.IneligibleReplica)
+	do(c, RegisterBroker(c.img, c.soft, c.now, registration(2, 2)))
+	join(kerr.None)
+	c.expect("a", 0, "leader=1@0 isr=1,2")
+}
+
 func TestALeaderThatIsMovedAwayLearnsSo(t *testing.T) {
 	c := newCluster(t)
 	c.brokers(1, 2)

@@ -23,8 +23,8 @@ type Member struct {
 	Node kafka.NodeID
 	// BrokerEpoch is that of the registration.
 	BrokerEpoch kafka.BrokerEpoch
-	// Active: registered, not fenced, not shutting down. Only active brokers may
-	// join the ISR (KIP-841).
+	// Active: registered, not fenced, not shutting down, and the directory of this
+	// replica is online. Only active ones may join the ISR (KIP-841).
 	Active bool
 }
 

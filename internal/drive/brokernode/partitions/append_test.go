@@ -11,6 +11,7 @@ import (
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/base/kerr"
+	"github.com/ottla/ottla/internal/base/metarec"
 	"github.com/ottla/ottla/internal/base/vfs"
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/drive/brokernode/partitions"
@@ -126,6 +127,40 @@ func TestFencing(t *testing.T) {
 	f(6, kerr.UnknownLeaderEpoch)
 	if _, err := p.AppendAt(4, records(1)); kerr.Of(err) != kerr.FencedLeaderEpoch {
 		t.Errorf("append in an old epoch: %v", err)
+	}
+}
+
+// A follower whose directory has failed, and which the controller has taken out of the
+// ISR, is not waited for, however shortly ago it had all.
+func TestAFollowerInALostDirectoryHoldsNothingUp(t *testing.T) {
+	b := newBed(t)
+	topic := b.AddTopic("t")
+	record := testbed.Partition(topic, 0, testbed.Self, testbed.Other)
+	record.Directories[1] = testbed.DirID(7)
+	registered := func(dirs ...kafka.DirID) *metarec.BrokerRegistrationChangeRecord {
+		r := metarec.NewBrokerRegistrationChangeRecord()
+		r.BrokerId, r.BrokerEpoch, r.LogDirs = int32(testbed.Other), 100+int64(testbed.Other), dirs
+		return r
+	}
+	b.Apply(record, registered(testbed.DirID(7), testbed.DirID(8)))
+	p := b.Start().Find("t", 0)
+	follower := partitions.Reader{Follower: testbed.Other, BrokerEpoch: kafka.NoBrokerEpoch}
+	if _, err := p.Append(records(4), true); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Read(follower, want(4)); err != nil {
+		t.Fatal(err)
+	}
+	gone := metarec.NewPartitionChangeRecord()
+	gone.TopicId, gone.PartitionId, gone.Isr = topic, 0, []int32{int32(testbed.Self)}
+	b.Apply(gone, registered(testbed.DirID(8)))
+	b.Publish()
+	got, err := p.Append(records(2), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if done, err := p.Acked(got, true); !done || err != nil {
+		t.Errorf("the leader waits for a replica on a dead disk: %v, %v", done, err)
 	}
 }
 

@@ -203,10 +203,10 @@ func (m *Manager) drop(p *Partition, deleted bool) {
 func (m *Manager) assignment(img *image.Image, part *image.Partition) replica.Assigned {
 	a := replica.Assigned{Leader: part.Leader, LeaderEpoch: part.LeaderEpoch, Epoch: part.Epoch, ISR: part.ISR}
 	a.Replicas = make([]replica.Member, 0, len(part.Replicas))
-	for _, id := range part.Replicas {
+	for i, id := range part.Replicas {
 		member := replica.Member{Node: id, BrokerEpoch: kafka.NoBrokerEpoch}
 		if b, ok := img.Broker(id); ok {
-			member.BrokerEpoch, member.Active = b.Epoch, b.Active()
+			member.BrokerEpoch, member.Active = b.Epoch, b.Active() && b.Online(part.Dirs[i])
 		}
 		a.Replicas = append(a.Replicas, member)
 	}
