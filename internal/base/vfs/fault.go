@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -64,6 +65,8 @@ type Fault struct {
 	rules   []*Rule
 	changes int
 	stopAt  int // OpChange operations from this one on fail; negative is never
+
+	full atomic.Pointer[string] // names with this text lie on full volumes
 }
 
 // NewFault wraps a disk on which nothing fails yet.
@@ -244,7 +247,17 @@ func (f *Fault) Lock(name string) (io.Closer, error) {
 }
 
 // Space never fails by a rule.
-func (f *Fault) Space(name string) (total, usable int64, err error) { return f.under.Space(name) }
+func (f *Fault) Space(name string) (total, usable int64, err error) {
+	total, usable, err = f.under.Space(name)
+	if full := f.full.Load(); full != nil && strings.Contains(name, *full) {
+		usable = 0
+	}
+	return total, usable, err
+}
+
+// Full has the volumes of names that contain this text report that nothing is free.
+// It lets no write fail; Inject does.
+func (f *Fault) Full(path string) { f.full.Store(&path) }
 
 // BootID is that of the disk below.
 func (f *Fault) BootID(name string) string { return f.under.BootID(name) }

@@ -65,6 +65,9 @@ func millis(ms int64) time.Duration {
 // compaction, which has others, as it may take long.
 func (d *Dirs) Run(ctx context.Context, owner Owner) {
 	var running sync.WaitGroup
+	for i := range d.directories() {
+		go d.watchSpace(ctx, i)
+	}
 	running.Go(func() { (&upkeep{Dirs: d, owner: owner}).run(ctx) })
 	if d.opt.Compact {
 		running.Go(func() { newCleaning(d, owner).run(ctx) })
