@@ -33,7 +33,7 @@ var clusterOperations = map[int16]auth.Operation{
 	58: auth.ClusterAction, 59: auth.ClusterAction, 62: auth.ClusterAction, 63: auth.ClusterAction, 67: auth.ClusterAction,
 	70: auth.ClusterAction, 73: auth.ClusterAction, 82: auth.ClusterAction,
 	29: auth.Describe, 46: auth.Describe, 50: auth.Describe, 55: auth.Describe,
-	30: auth.Alter, 31: auth.Alter, 43: auth.Alter, 45: auth.Alter, 51: auth.Alter, 57: auth.Alter, 60: auth.Alter, 64: auth.Alter,
+	30: auth.Alter, 31: auth.Alter, 34: auth.Alter, 43: auth.Alter, 45: auth.Alter, 51: auth.Alter, 57: auth.Alter, 60: auth.Alter, 64: auth.Alter,
 	80: auth.Alter, 81: auth.Alter, 94: auth.Alter,
 	49: auth.AlterConfigs,
 }

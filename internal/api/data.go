@@ -46,6 +46,7 @@ func DataRoutes(d DataDeps) []Route {
 		later(0, 5, initProducerID{d.ProducerIDs}.serve),
 		route(2, 4, offsetForLeaderEpoch{d.Partitions}.serve),
 		later(1, 2, writeTxnMarkers{d.Partitions, d.Timers, d.Groups, d.MarkerLimit}.serve),
+		route(1, 2, alterReplicaLogDirs{d.Partitions, d.Dirs}.serve),
 		route(1, 5, describeLogDirs{d.Partitions, d.Dirs}.serve),
 		route(0, 0, describeProducers{d.Partitions}.serve),
 	}

@@ -82,19 +82,29 @@ func (h describeLogDirs) held(req *kmsg.DescribeLogDirsRequest) map[kafka.DirID]
 		if s.Offline {
 			continue
 		}
-		topics := held[s.Dir]
-		if n := len(topics); n == 0 || topics[n-1].Topic != p.Name.Topic {
-			t := kmsg.NewDescribeLogDirsResponseDirTopic()
-			t.Topic = p.Name.Topic
-			topics = append(topics, t)
-		}
-		t := &topics[len(topics)-1]
-		t.Partitions = append(t.Partitions, kmsg.DescribeLogDirsResponseDirTopicPartition{
-			Partition: int32(p.Name.Partition), Size: s.Size, OffsetLag: max(int64(s.HighWatermark-s.LogEnd), 0),
+		n := int32(p.Name.Partition)
+		held[s.Dir] = withReplica(held[s.Dir], p.Name.Topic, kmsg.DescribeLogDirsResponseDirTopicPartition{
+			Partition: n, Size: s.Size, OffsetLag: max(int64(s.HighWatermark-s.LogEnd), 0),
 		})
-		held[s.Dir] = topics
+		if f := s.Future; f != nil {
+			held[f.Dir] = withReplica(held[f.Dir], p.Name.Topic, kmsg.DescribeLogDirsResponseDirTopicPartition{
+				Partition: n, Size: f.Size, OffsetLag: int64(s.LogEnd - f.End), IsFuture: true,
+			})
+		}
 	}
 	return held
+}
+
+// withReplica adds a replica to the topics of a directory, whose last one may be its.
+func withReplica(topics []kmsg.DescribeLogDirsResponseDirTopic, topic string, p kmsg.DescribeLogDirsResponseDirTopicPartition) []kmsg.DescribeLogDirsResponseDirTopic {
+	if n := len(topics); n == 0 || topics[n-1].Topic != topic {
+		t := kmsg.NewDescribeLogDirsResponseDirTopic()
+		t.Topic = topic
+		topics = append(topics, t)
+	}
+	t := &topics[len(topics)-1]
+	t.Partitions = append(t.Partitions, p)
+	return topics
 }
 
 func wantedReplicas(req *kmsg.DescribeLogDirsRequest) map[kafka.TopicPartition]bool {

@@ -9,6 +9,7 @@ import (
 	"github.com/ottla/ottla/internal/base/kafka"
 	"github.com/ottla/ottla/internal/core/group"
 	"github.com/ottla/ottla/internal/core/image"
+	"github.com/ottla/ottla/internal/drive/brokernode/dirmove"
 	"github.com/ottla/ottla/internal/drive/brokernode/fetcher"
 	"github.com/ottla/ottla/internal/drive/brokernode/isr"
 	"github.com/ottla/ottla/internal/drive/brokernode/lifecycle"
@@ -32,6 +33,7 @@ type brokerRole struct {
 	timers  *await.Timers
 	parts   *partitions.Manager
 	fetcher *fetcher.Fetcher
+	mover   *dirmove.Mover   // of replicas between directories
 	quotas  *throttle.Quotas // of replication
 	isr     *isr.Proposer
 	groups  *coordnode.Groups
@@ -54,6 +56,8 @@ func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toc
 	b.isr = isr.New(b.isrConfig())
 	b.quotas = throttle.New(e.self.ID, int(e.cfg.Int("replication.quota.window.num")), e.cfg.Duration("replication.quota.window.size.seconds"))
 	e.live.follow(func(now *config.Config) { b.quotas.Bound(ratesOf(now)) })
+	b.mover = dirmove.New(dirmove.Config{Movers: moversOf(e.cfg), Log: e.part("replicas")})
+	e.live.follow(func(now *config.Config) { b.mover.SetRate(float64(now.Int("replica.alter.log.dirs.io.max.bytes.per.second"))) })
 	b.parts = partitions.NewManager(partitions.Config{
 		Self:      e.self.ID,
 		Broker:    e.cfg,
@@ -64,6 +68,7 @@ func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toc
 		Verify:    e.live.verifiesTransactions,
 		Timers:    b.timers,
 		Log:       e.part("replicas"),
+		Moves:     &partitions.Moves{Dirs: f.logs, Begin: b.mover.Begin, Pending: b.life.AssignmentPending},
 	})
 	e.live.follow(func(now *config.Config) {
 		f.logs.Cordon(cordonedIn(now))

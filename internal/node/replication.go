@@ -51,6 +51,15 @@ func (b *brokerRole) menderConfig() mender.Config {
 // sourcesOf is how many connections followers have to one leader at most.
 func sourcesOf(cfg *config.Config) int { return int(cfg.Int("num.replica.fetchers")) }
 
+// moversOf is how many replicas are moved between directories at the same time: one for
+// each directory, unless the settings say otherwise.
+func moversOf(cfg *config.Config) int {
+	if cfg.Has("num.replica.alter.log.dirs.threads") {
+		return int(cfg.Int("num.replica.alter.log.dirs.threads"))
+	}
+	return len(cfg.Node().LogDirs)
+}
+
 // ratesOf are the bounds that settings set on the replication of throttled replicas.
 func ratesOf(cfg *config.Config) throttle.Rates {
 	return throttle.Rates{Leader: cfg.Int("leader.replication.throttled.rate"), Follower: cfg.Int("follower.replication.throttled.rate")}
@@ -62,6 +71,7 @@ func (b *brokerRole) replicate() {
 	ctx, cancel := context.WithCancel(context.Background())
 	var work sync.WaitGroup
 	work.Go(func() { b.isr.Run(ctx) })
+	work.Go(func() { b.mover.Run(ctx) })
 	b.stops.add(func() {
 		cancel()
 		b.fetcher.Close()

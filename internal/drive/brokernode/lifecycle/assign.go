@@ -59,6 +59,13 @@ func (a *assigner) remove(replica kafka.TopicIDPartition) {
 	}
 }
 
+func (a *assigner) has(replica kafka.TopicIDPartition) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, queued := a.queue[replica]
+	return queued
+}
+
 func (a *assigner) len() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -77,7 +77,7 @@ func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.Topic
 		if dir := p.dirNow(); !m.cfg.Dirs.Online(dir) {
 			p.membership().failed(dir) // DirFailed may have looked before the replica was there
 		}
-	case m.cfg.Dirs.Online(p.dirNow()):
+	case m.cfg.Dirs.Online(p.dirNow()) && !p.movesTo(wanted):
 		m.report(p, wanted)
 	}
 	p.membership().moves(part.Adding)
@@ -94,11 +94,7 @@ func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.Topic
 // work: its records may lie there. Where metadata knows no directory of it, it would
 // count as usable, so it is told to be lost (KIP-858).
 func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
-	if l, ok := m.loaded[p.Name]; ok && l.Topic == p.ID.Topic {
-		delete(m.loaded, p.Name)
-		l.Log.SetConfig(*p.Policy())
-		p.membership().attach(l.Log, l.Dir, l.HighWatermark)
-		m.report(p, wanted)
+	if m.settle(p, wanted) {
 		return
 	}
 	target := wanted
@@ -111,12 +107,15 @@ func (m *Manager) attach(p *Partition, wanted kafka.DirID, fresh bool) {
 		}
 		target = kafka.DirID{}
 	}
+	if wish, ok := m.wish(p.Name); ok && m.cfg.Dirs.Online(wish) {
+		target = wish
+	}
 	m.make(p, target, wanted)
 }
 
 // make makes the log of a replica, in a directory or, where target is zero, in any.
 func (m *Manager) make(p *Partition, target, wanted kafka.DirID) {
-	m.setAside(p.Name)
+	m.setAsideAll(p.Name)
 	create := m.cfg.Dirs.Create
 	if m.made {
 		create = m.cfg.Dirs.CreateLater
@@ -149,18 +148,26 @@ func (m *Manager) report(p *Partition, believed kafka.DirID) {
 // strays sets aside what no partition of the first image has claimed.
 func (m *Manager) strays() {
 	for name := range maps.Clone(m.loaded) {
-		m.setAside(name)
+		m.setAsideAll(name)
+	}
+}
+
+func (m *Manager) setAsideAll(name kafka.TopicPartition) {
+	list := m.loaded[name]
+	delete(m.loaded, name)
+	for _, l := range list {
+		m.setAside(l)
 	}
 }
 
 // setAside makes room for another topic of the same name. An empty log of an unknown
 // topic is what a crash leaves in the middle of its creation: nobody misses it.
-func (m *Manager) setAside(name kafka.TopicPartition) {
-	l, ok := m.loaded[name]
-	if !ok {
+func (m *Manager) setAside(l LoadedLog) {
+	name := l.Name
+	if l.Future && m.serves(kafka.TopicIDPartition{Topic: l.Topic, Partition: name.Partition}) {
+		m.discard(name, l.Log) // of a move that has ended without it
 		return
 	}
-	delete(m.loaded, name)
 	if l.Topic.IsZero() && l.Log.End() == 0 {
 		if err := m.cfg.Dirs.Delete(l.Log); err != nil {
 			m.figures.ApplyErrors.Add(1)
@@ -177,6 +184,7 @@ func (m *Manager) setAside(name kafka.TopicPartition) {
 
 func (m *Manager) deleteTopic(t *image.Topic) {
 	for n := range t.Partitions.All() {
+		m.wish(kafka.TopicPartition{Topic: t.Name, Partition: n}) // nobody is left to have it
 		m.mu.RLock()
 		p := m.byID[kafka.TopicIDPartition{Topic: t.ID, Partition: n}]
 		m.mu.RUnlock()
@@ -190,7 +198,8 @@ func (m *Manager) deleteTopic(t *image.Topic) {
 func (m *Manager) drop(p *Partition, deleted bool) {
 	m.remove(p)
 	m.cfg.Assign.Unassign(p.ID)
-	log := p.membership().detach(deleted)
+	log, future := p.membership().detach(deleted), p.dropMove()
+	m.discard(p.Name, future)
 	if log == nil {
 		return
 	}

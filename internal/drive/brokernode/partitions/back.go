@@ -68,7 +68,7 @@ func (m *Manager) Return(b Back, admit func()) ([]kafka.TopicIDPartition, error)
 	admit()
 	m.made = false
 	for _, l := range b.Logs {
-		m.loaded[l.Name] = l
+		m.loaded[l.Name] = append(m.loaded[l.Name], l)
 	}
 	var changed []kafka.TopicIDPartition
 	for _, p := range m.All() {
@@ -114,8 +114,7 @@ func (m *Manager) bring(p *Partition, b Back) bool {
 	if !assigned {
 		return false
 	}
-	found, there := m.loaded[p.Name]
-	there = there && found.Topic == p.ID.Topic
+	there := slices.ContainsFunc(m.loaded[p.Name], func(l LoadedLog) bool { return l.Topic == p.ID.Topic })
 	switch {
 	case !there && lastWord(part, m.cfg.Self) && !b.Trusted:
 		m.cfg.Log.Error("replica is not where metadata has it and is not made anew, as it may be the last one",

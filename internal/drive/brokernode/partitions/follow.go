@@ -158,6 +158,7 @@ func (p Follower) appendCopy(b []byte, epoch kafka.Epoch) (storage.Appended, err
 		return storage.Appended{}, err
 	}
 	p.sync.cut(base)
+	p.cutFuture()
 	stored, err := p.log.AppendFollower(b, epoch)
 	if err != nil {
 		return stored, err
@@ -183,12 +184,14 @@ func (p Follower) relocate(wake []*await.Parked) ([]*await.Parked, error) {
 			return wake, err
 		}
 		p.sync.cut(p.log.End())
+		p.cutFuture()
 		return p.step(replica.Truncated{End: p.log.End()}, wake), nil
 	case p.out.Restart:
 		if err := p.log.TruncateFullyAndStartAt(p.out.StartAt); err != nil {
 			return wake, err
 		}
 		p.sync.shown = p.log.End()
+		p.cutFuture()
 		return p.step(replica.Trimmed{Start: p.log.Start()}, wake), nil
 	}
 	return wake, nil
@@ -203,6 +206,9 @@ func (p Follower) Sync() error {
 		return nil
 	}
 	end, err := log.Sync()
+	if err != nil && p.switched(log) {
+		return p.Sync()
+	}
 	if err != nil {
 		return err
 	}

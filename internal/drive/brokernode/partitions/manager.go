@@ -80,6 +80,8 @@ type Config struct {
 	Verify func() bool
 	Timers *await.Timers
 	Log    *slog.Logger
+	// Moves is what moves of replicas between directories need; nil: there are none.
+	Moves *Moves
 }
 
 // Manager holds the replicas of this broker and follows metadata.
@@ -100,13 +102,16 @@ type Manager struct {
 	mu     sync.RWMutex
 	byName map[kafka.TopicPartition]*Partition
 	byID   map[kafka.TopicIDPartition]*Partition
+	wishes map[kafka.TopicPartition]kafka.DirID // where replicas are to be made that are not here yet
+
+	moving sync.Mutex // one move begins or is cancelled at a time; before all other locks
 
 	// publishing is held while metadata, or the return of a directory, changes which
 	// replicas there are. It comes before all other locks of this package.
 	publishing sync.Mutex
 
 	// Guarded by publishing.
-	loaded   map[kafka.TopicPartition]LoadedLog // not attached yet
+	loaded   map[kafka.TopicPartition][]LoadedLog // not attached yet
 	defaults config.LogConfig
 	started  bool
 	made     bool // this Publish has made a log
@@ -119,11 +124,11 @@ func NewManager(c Config) *Manager {
 		cfg: c, began: time.Now(), lagMax: c.Broker.Duration("replica.lag.time.max.ms"),
 		lateAfter: c.Broker.Duration("transaction.max.timeout.ms") + lateBuffer,
 		byName:    map[kafka.TopicPartition]*Partition{}, byID: map[kafka.TopicIDPartition]*Partition{},
-		loaded: map[kafka.TopicPartition]LoadedLog{}, defaults: config.TopicDefaults(c.Broker),
+		wishes: map[kafka.TopicPartition]kafka.DirID{}, loaded: map[kafka.TopicPartition][]LoadedLog{}, defaults: config.TopicDefaults(c.Broker),
 	}
 	m.image.Store(image.Empty())
 	for _, l := range c.Dirs.Loaded() {
-		m.loaded[l.Name] = l
+		m.loaded[l.Name] = append(m.loaded[l.Name], l)
 	}
 	return m
 }

@@ -102,6 +102,9 @@ func (p membership) configure(c config.LogConfig) {
 	wake := room[:0]
 	if p.log != nil {
 		p.log.SetConfig(c)
+		if p.move != nil {
+			p.move.log.SetConfig(c)
+		}
 		wake = p.step(replica.Configured{MinISR: c.MinInsyncReplicas}, wake)
 	}
 	p.mu.Unlock()
@@ -117,8 +120,10 @@ func (p membership) detach(deleted bool) *storage.Log {
 	return log
 }
 
-// failed takes the replica out of service if it lies in the directory.
+// failed takes the replica out of service if it lies in the directory, and ends its
+// move from or to it.
 func (p membership) failed(dir kafka.DirID) {
+	p.moveFailed(dir)
 	if p.dirNow() != dir {
 		return
 	}

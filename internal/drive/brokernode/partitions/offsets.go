@@ -130,17 +130,19 @@ func (p *Partition) deleteBefore(o kafka.Offset, wake []*await.Parked) (kafka.Of
 	if err := p.log.SetStart(o); err != nil {
 		return 0, wake, err
 	}
+	p.trimFuture(o)
 	return o, p.step(replica.Trimmed{Start: p.log.Start()}, wake), nil
 }
 
-// LowWatermark is where the log of every live replica starts, or later.
+// LowWatermark is where the log of every live replica starts, or later, and that of
+// the copy of a move, if it holds what was deleted.
 func (p *Partition) LowWatermark() (kafka.Offset, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.leads(kafka.NoEpoch); err != nil {
 		return kafka.NoOffset, err
 	}
-	return p.core.LowWatermark(), nil
+	return p.trimmedFuture(p.core.LowWatermark()), nil
 }
 
 // Producers are the producers that the partition remembers.

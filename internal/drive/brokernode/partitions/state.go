@@ -29,6 +29,8 @@ type state struct {
 	gone bool            // the replica was deleted
 	dir  kafka.DirID
 	sync syncing
+	move *moving // nil unless the replica moves to another directory
+	left *moving // the move that ended when the source failed
 
 	commits await.List // wait for the high watermark, a sync, or the low watermark
 	reads   await.List // consumers that watch the high watermark
@@ -57,6 +59,8 @@ type Status struct {
 	Size          int64 // bytes of segments
 	Dir           kafka.DirID
 	Offline       bool
+	// Future is the copy of a move to another directory; nil without one.
+	Future *FutureStatus
 }
 
 // Status tells what the partition is right now.
@@ -70,6 +74,7 @@ func (p *state) Status() Status {
 	if p.log != nil {
 		s.LogStart, s.LogEnd, s.Size = p.log.Start(), p.log.End(), p.log.Size()
 	}
+	s.Future = p.futureStatus()
 	return s
 }
 

@@ -84,6 +84,9 @@ func (p flushing) syncAll() {
 			return
 		}
 		end, err := log.Sync()
+		if err != nil && p.switched(log) {
+			continue
+		}
 		if err != nil {
 			return
 		}

@@ -84,7 +84,7 @@ func (dir *directory) checkpoint(name string, of func(logs []*storage.Log) stora
 	c := &dir.checkpoints
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	logs := dir.all()
+	logs := dir.every()
 	if dir.offline() != nil {
 		return nil // what was written last stays for the next start
 	}

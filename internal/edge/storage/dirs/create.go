@@ -154,7 +154,7 @@ func (d *Dirs) setAside(l *storage.Log, suffix string) error {
 	defer dir.mu.Unlock()
 	dir.take(l)
 	if suffix == deleteSuffix {
-		dir.doomed = append(dir.doomed, doomed{path, d.opt.Now().Add(millis(delay))})
+		dir.doomed = append(dir.doomed, doomed{path: path, at: d.opt.Now().Add(millis(delay))})
 	}
 	return err
 }

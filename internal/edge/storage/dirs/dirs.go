@@ -55,6 +55,7 @@ type LoadedLog struct {
 	Name          kafka.TopicPartition
 	Topic         kafka.TopicID // zero: the folder does not say
 	Dir           kafka.DirID
+	Future        bool // the copy of a move that was not finished
 	Log           *storage.Log
 	HighWatermark kafka.Offset // as checkpointed, within the log
 }
@@ -97,11 +98,13 @@ type directory struct {
 	returning bool
 	retired   chan struct{} // closed when it has failed and nothing of ours uses it any more
 
-	mu     sync.Mutex
-	err    error // why it is offline
-	logs   map[kafka.TopicPartition]*storage.Log
-	sorted []*storage.Log // all logs by name, replaced and not changed; nil: to be made
-	doomed []doomed       // folders that wait for their removal
+	mu   sync.Mutex
+	err  error // why it is offline
+	logs map[kafka.TopicPartition]*storage.Log
+	// futures are copies that are being moved here from other directories.
+	futures map[kafka.TopicPartition]*storage.Log
+	sorted  []*storage.Log // all logs by name, replaced and not changed; nil: to be made
+	doomed  []doomed       // folders that wait for their removal
 
 	stirred stirred
 	births  *storage.Births
@@ -116,6 +119,8 @@ type directory struct {
 type doomed struct {
 	path string
 	at   time.Time
+	// log is still read by those who began before it was doomed; nil: by nobody.
+	log *storage.Log
 }
 
 func (d *directory) offline() error {
@@ -155,17 +160,39 @@ func (d *directory) take(l *storage.Log) {
 		delete(d.logs, l.TP())
 		d.sorted = nil
 	}
+	if d.futures[l.TP()] == l {
+		delete(d.futures, l.TP())
+	}
+}
+
+// every gives all logs of a directory that works, and then the future replicas.
+func (d *directory) every() []*storage.Log {
+	logs := d.all()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.err != nil || len(d.futures) == 0 {
+		return logs
+	}
+	return append(slices.Clone(logs), slices.SortedFunc(maps.Values(d.futures), func(a, b *storage.Log) int { return compareTP(a.TP(), b.TP()) })...)
 }
 
 func compareTP(a, b kafka.TopicPartition) int {
 	return cmp.Or(strings.Compare(a.Topic, b.Topic), cmp.Compare(a.Partition, b.Partition))
 }
 
-// Loaded gives the logs that were found, ordered by name.
+// future tells whether a log is the copy of a move into the directory.
+func (d *directory) future(l *storage.Log) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.futures[l.TP()] == l
+}
+
+// Loaded gives the logs that were found, ordered by name. A partition may be there
+// more than once: which copy counts, metadata says.
 func (d *Dirs) Loaded() []LoadedLog {
 	var out []LoadedLog
 	for _, dir := range d.directories() {
-		for _, l := range dir.all() {
+		for _, l := range dir.every() {
 			out = append(out, dir.loaded(l))
 		}
 	}
@@ -175,7 +202,7 @@ func (d *Dirs) Loaded() []LoadedLog {
 
 func (d *directory) loaded(l *storage.Log) LoadedLog {
 	return LoadedLog{
-		Name: l.TP(), Topic: l.TopicID(), Dir: d.id, Log: l,
+		Name: l.TP(), Topic: l.TopicID(), Dir: d.id, Log: l, Future: d.future(l),
 		HighWatermark: max(min(d.checkpoints.highWatermark(l.TP()), l.End()), l.Start()),
 	}
 }
@@ -257,7 +284,7 @@ func (d *Dirs) fail(dir *directory, err error) {
 	if first {
 		dir.err = fmt.Errorf("log directory %s failed: %w", dir.path, err)
 	}
-	logs := slices.Collect(maps.Values(dir.logs))
+	logs := slices.AppendSeq(slices.Collect(maps.Values(dir.logs)), maps.Values(dir.futures))
 	failed := dir.err
 	dir.mu.Unlock()
 	if !first {

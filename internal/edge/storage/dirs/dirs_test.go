@@ -362,14 +362,20 @@ func TestFoldersThatAreNoPartitions(t *testing.T) {
 	}
 }
 
-func TestAPartitionInTwoDirectoriesIsRefused(t *testing.T) {
+// Which copy of a partition counts is said by metadata, so all are shown.
+func TestAPartitionInTwoDirectoriesIsShownTwice(t *testing.T) {
 	n := formatted(t)
-	for _, d := range []string{"/d1", "/d2"} {
-		must(t, vfs.MkdirAllSync(n.disk, d+"/a-0", 0o755))
+	hex := strings.Repeat("0f", 16)
+	for _, d := range []string{"/d1/a-0", "/d2/a-0", "/d3/a-0." + hex + "-future", "/d2/a-0." + hex + "-future", "/d3/a-0." + hex[1:] + "1-future"} {
+		must(t, vfs.MkdirAllSync(n.disk, d, 0o755))
 	}
-	must(t, n.claim())
-	if err := n.load(); err == nil || !strings.Contains(err.Error(), "/d1/a-0") || !strings.Contains(err.Error(), "/d2/a-0") {
-		t.Errorf("error %v does not name both", err)
+	n.start()
+	var got []string
+	for _, l := range n.Loaded() {
+		got = append(got, fmt.Sprint(filepath.Dir(l.Log.Dir()), " ", l.Future))
+	}
+	if want := []string{"/d1 false", "/d2 false", "/d3 true"}; !slices.Equal(got, want) {
+		t.Errorf("found %v, want %v", got, want)
 	}
 }
 
@@ -528,7 +534,8 @@ func TestFolderNames(t *testing.T) {
 	f("x-delete-0", plainFolder, tp("x-delete", 0))
 	f("a-0."+hex+"-delete", deletedFolder, none)
 	f("a-0."+hex+"-stray", strayFolder, none)
-	f("a-0."+hex+"-future", futureFolder, none)
+	f("a-0."+hex+"-future", futureFolder, tp("a", 0))
+	f("a."+hex+"-future", unknownFolder, none)
 	f("a-0.beef-delete", unknownFolder, none)
 	f("__cluster_metadata-0", metadataFolder, kafka.MetadataPartition)
 	f("a--1", plainFolder, tp("a-", 1))

@@ -64,6 +64,7 @@ func (d loading) directory(from *Directory) *directory {
 	dir := &directory{
 		path: from.Path, id: from.ID, disk: disk,
 		logs:        map[kafka.TopicPartition]*storage.Log{},
+		futures:     map[kafka.TopicPartition]*storage.Log{},
 		uncleanable: map[*storage.Log]bool{},
 		checkpoints: checkpoints{fs: d.opt.Files.Relieve(disk), root: from.Path},
 		births:      storage.NewBirths(d.work.Go),
@@ -86,9 +87,6 @@ func (d loading) load() error {
 	}
 	loading.Wait()
 	if err := errors.Join(fatal...); err != nil {
-		return err
-	}
-	if err := d.refuseDoubles(); err != nil {
 		return err
 	}
 	if len(d.OnlineIDs()) == 0 {
@@ -151,8 +149,40 @@ func (d loading) prepare(dir *directory) (err error) {
 	return dir.checkpoints.read(d.opt.Logger)
 }
 
+// found is a partition's folder that was found.
+type found struct {
+	tp     kafka.TopicPartition
+	folder string
+	future bool
+}
+
+// single keeps one folder of each partition. A directory has checkpoints for one
+// log of a partition alone: of future replicas beside it, or beside each other, none is
+// needed, as the move that made them begins anew.
+func (d loading) single(dir *directory, logs []found) []found {
+	slices.SortStableFunc(logs, func(a, b found) int {
+		if c := compareTP(a.tp, b.tp); c != 0 || a.future == b.future {
+			return c
+		} else if b.future {
+			return -1
+		}
+		return 1
+	})
+	kept := logs[:0]
+	for _, f := range logs {
+		if n := len(kept); n > 0 && kept[n-1].tp == f.tp {
+			path := filepath.Join(dir.path, f.folder)
+			d.opt.Logger.Warn("a copy of a partition that is there already is removed", "folder", path)
+			dir.doomed = append(dir.doomed, doomed{path: path, at: d.opt.Now()})
+			continue
+		}
+		kept = append(kept, f)
+	}
+	return kept
+}
+
 // scan sorts out the folders of a directory.
-func (d loading) scan(dir *directory) (logs []kafka.TopicPartition, fatal, err error) {
+func (d loading) scan(dir *directory) (logs []found, fatal, err error) {
 	entries, err := d.fs.ReadDir(dir.path)
 	if err != nil {
 		return nil, nil, err
@@ -164,24 +194,24 @@ func (d loading) scan(dir *directory) (logs []kafka.TopicPartition, fatal, err e
 		path := filepath.Join(dir.path, e.Name())
 		switch k, tp := classify(e.Name()); k {
 		case plainFolder:
-			logs = append(logs, tp)
+			logs = append(logs, found{tp: tp, folder: e.Name()})
 		case deletedFolder:
-			dir.doomed = append(dir.doomed, doomed{path, d.opt.Now()})
+			dir.doomed = append(dir.doomed, doomed{path: path, at: d.opt.Now()})
 		case strayFolder:
 			d.opt.Logger.Warn("a partition that was set aside is still there; remove it when it is not needed", "folder", path)
 		case futureFolder:
-			d.opt.Logger.Warn("an unfinished move between directories is left as it is", "folder", path)
+			logs = append(logs, found{tp: tp, folder: e.Name(), future: true})
 		case ignoredFolder, metadataFolder:
 		default:
 			return nil, fmt.Errorf("%s is no partition's folder: move it out of the log directory", path), nil
 		}
 	}
-	return logs, nil, nil
+	return d.single(dir, logs), nil, nil
 }
 
 // openAll opens the logs of a directory, several at a time.
-func (d loading) openAll(dir *directory, names []kafka.TopicPartition) error {
-	return inParallel(max(d.opt.Live.Threads, 1), names, func(tp kafka.TopicPartition) error { return d.openFound(dir, tp) })
+func (d loading) openAll(dir *directory, names []found) error {
+	return inParallel(max(d.opt.Live.Threads, 1), names, func(f found) error { return d.openFound(dir, f) })
 }
 
 // inParallel does something with each of a list, so many at a time, also when
@@ -208,8 +238,10 @@ func inParallel[T any](workers int, list []T, do func(T) error) error {
 	return errors.Join(errs...)
 }
 
-func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
+func (d loading) openFound(dir *directory, f found) error {
+	tp := f.tp
 	opt := d.logOptions(dir, tp)
+	opt.Dir = filepath.Join(dir.path, f.folder)
 	opt.Clean, opt.SameBoot, opt.Gapless, opt.Whole = dir.clean, dir.boot.Same, dir.boot.There, dir.returning
 	dir.checkpoints.mu.Lock()
 	opt.LogStart, opt.RecoveryPoint = dir.checkpoints.starts[tp], dir.checkpoints.recovery[tp]
@@ -221,7 +253,11 @@ func (d loading) openFound(dir *directory, tp kafka.TopicPartition) error {
 	}
 	dir.mu.Lock()
 	defer dir.mu.Unlock()
-	dir.put(l)
+	if f.future {
+		dir.futures[tp] = l
+	} else {
+		dir.put(l)
+	}
 	return nil
 }
 
@@ -238,27 +274,11 @@ func (d *Dirs) logOptions(dir *directory, tp kafka.TopicPartition) storage.Optio
 	}
 }
 
-// refuseDoubles refuses a partition that lies in two directories: which copy
-// counts is not for us to guess.
-func (d loading) refuseDoubles() error {
-	seen := map[kafka.TopicPartition]string{}
-	for _, dir := range d.directories() {
-		for _, l := range dir.all() {
-			if other, ok := seen[l.TP()]; ok {
-				return fmt.Errorf("the partition %s lies in %s and in %s: move the copy that is not wanted out of the log directories",
-					folderName(l.TP()), other, l.Dir())
-			}
-			seen[l.TP()] = l.Dir()
-		}
-	}
-	return nil
-}
-
 // abandon closes what was opened, without claiming a clean shutdown.
 func (d loading) abandon() {
 	for _, dir := range d.directories() {
 		dir.births.Close()
-		for _, l := range slices.Backward(dir.all()) {
+		for _, l := range slices.Backward(dir.every()) {
 			_ = l.Close(false) // the error that ends the start is the one to tell
 		}
 	}

@@ -37,7 +37,8 @@ const (
 // directory.
 const remoteIndexCache = "remote-log-index-cache"
 
-// classify reads a folder's name. The partition is set for plainFolder only.
+// classify reads a folder's name. The partition is set for plainFolder and
+// futureFolder only.
 func classify(name string) (kind, kafka.TopicPartition) {
 	switch {
 	case strings.HasPrefix(name, "."), name == "lost+found", name == remoteIndexCache:
@@ -49,7 +50,7 @@ func classify(name string) (kind, kafka.TopicPartition) {
 	case setAside(name, straySuffix):
 		return strayFolder, kafka.TopicPartition{}
 	case setAside(name, futureSuffix):
-		return futureFolder, kafka.TopicPartition{}
+		return parseFuture(name)
 	}
 	tp, ok := parseFolder(name)
 	if !ok {
@@ -70,6 +71,18 @@ func setAside(name, suffix string) bool {
 	}
 	_, err := hex.DecodeString(rest[dot+1:])
 	return err == nil
+}
+
+// asideTail is how much of a folder's name an id and its dot take.
+const asideTail = 1 + 32
+
+// parseFuture reads the name of a future replica's folder, which is never cut.
+func parseFuture(name string) (kind, kafka.TopicPartition) {
+	tp, ok := parseFolder(name[:len(name)-len(futureSuffix)-asideTail])
+	if !ok {
+		return unknownFolder, tp
+	}
+	return futureFolder, tp
 }
 
 // parseFolder splits a folder's name at the last dash.

@@ -18,9 +18,10 @@ func (d *Dirs) retire(dir *directory) {
 	defer close(dir.retired)
 	dir.births.Close()
 	dir.mu.Lock()
-	logs := slices.Collect(maps.Values(dir.logs))
+	logs := slices.AppendSeq(slices.Collect(maps.Values(dir.logs)), maps.Values(dir.futures))
 	dir.mu.Unlock()
 	_ = inParallel(closers, logs, func(l *storage.Log) error { return l.Close(false) }) // it has failed already
+	dir.closeDoomed()
 	d.claimed.giveUp(d.claimed.at(dir.path))
 }
 

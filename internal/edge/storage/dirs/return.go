@@ -52,7 +52,7 @@ func (r *Returning) ID() kafka.DirID { return r.dir.id }
 // Logs are those in it, ordered by name.
 func (r *Returning) Logs() []LoadedLog {
 	out := make([]LoadedLog, 0, len(r.dir.logs))
-	for _, l := range r.dir.all() {
+	for _, l := range r.dir.every() {
 		out = append(out, r.dir.loaded(l))
 	}
 	return out
@@ -198,7 +198,7 @@ func (r *Returning) Admit() {
 // Abandon closes what Return has opened. The directory stays offline.
 func (r *Returning) Abandon() {
 	r.dir.births.Close()
-	for _, l := range r.dir.all() {
+	for _, l := range r.dir.every() {
 		_ = l.Close(false) // it is validated again before it is used
 	}
 	r.dirs.claimed.giveUp(r.dirs.claimed.at(r.dir.path))

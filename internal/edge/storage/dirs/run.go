@@ -116,7 +116,8 @@ const closers = 16
 
 func (d *Dirs) closeDirectory(dir *directory, clean bool, epoch kafka.BrokerEpoch) {
 	live, _ := d.live.now()
-	err := errors.Join(dir.offline(), closeAll(dir.all(), clean, max(closers, live.Threads)))
+	dir.closeDoomed()
+	err := errors.Join(dir.offline(), closeAll(dir.every(), clean, max(closers, live.Threads)))
 	if !clean || dir.offline() != nil {
 		return
 	}

@@ -81,22 +81,25 @@ func (d *upkeep) expireProducers() {
 
 func (d *upkeep) purge(dir *directory) error {
 	now := d.opt.Now()
-	var due []string
+	var due []doomed
 	dir.mu.Lock()
 	dir.doomed = slices.DeleteFunc(dir.doomed, func(x doomed) bool {
 		gone := !now.Before(x.at)
 		if gone {
-			due = append(due, x.path)
+			due = append(due, x)
 		}
 		return gone
 	})
 	dir.mu.Unlock()
 	var errs []error
-	for _, path := range due {
-		if err := d.fs.RemoveAll(path); err != nil {
-			errs = append(errs, fmt.Errorf("remove %s: %w", path, err))
+	for _, x := range due {
+		if x.log != nil {
+			_ = x.log.Close(false) // nobody wants what it could not write
+		}
+		if err := d.fs.RemoveAll(x.path); err != nil {
+			errs = append(errs, fmt.Errorf("remove %s: %w", x.path, err))
 			dir.mu.Lock()
-			dir.doomed = append(dir.doomed, doomed{path, now})
+			dir.doomed = append(dir.doomed, doomed{path: x.path, at: now})
 			dir.mu.Unlock()
 		}
 	}
@@ -113,9 +116,9 @@ func (d *upkeep) highWatermarks() {
 	d.moves = moves
 	d.each(func(dir *directory) error {
 		known := map[*storage.Log]kafka.Offset{}
-		for _, l := range dir.all() {
+		for _, l := range dir.every() {
 			if hw, ok := d.owner.HighWatermark(l.TP()); ok {
-				known[l] = hw
+				known[l] = min(hw, l.End()) // a future replica may end below
 			}
 		}
 		return dir.checkpoint(HighWatermarkFile, func(logs []*storage.Log) storage.Offsets {
@@ -161,7 +164,7 @@ func (dir *directory) sinceChange(done *uint64, do func() error) error {
 // retainAll removes segments that retention no longer wants.
 func (d *upkeep) retainAll() {
 	d.each(func(dir *directory) error {
-		for _, l := range dir.all() {
+		for _, l := range dir.every() {
 			if err := d.retain(l); failed(err) {
 				return err
 			}
@@ -176,7 +179,7 @@ func (d *upkeep) retain(l *storage.Log) error {
 		return nil
 	}
 	start := l.Start()
-	bytes, err := l.DeleteOld(hw)
+	bytes, err := l.DeleteOld(min(hw, l.End())) // a future replica may end below
 	if err != nil || bytes == 0 {
 		return err
 	}
