@@ -57,7 +57,9 @@ func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toc
 	b.quotas = throttle.New(e.self.ID, int(e.cfg.Int("replication.quota.window.num")), e.cfg.Duration("replication.quota.window.size.seconds"))
 	e.live.follow(func(now *config.Config) { b.quotas.Bound(ratesOf(now)) })
 	b.mover = dirmove.New(dirmove.Config{Movers: moversOf(e.cfg), Log: e.part("replicas")})
-	e.live.follow(func(now *config.Config) { b.mover.SetRate(float64(now.Int("replica.alter.log.dirs.io.max.bytes.per.second"))) })
+	e.live.follow(func(now *config.Config) {
+		b.mover.SetRate(float64(now.Int("replica.alter.log.dirs.io.max.bytes.per.second")))
+	})
 	b.parts = partitions.NewManager(partitions.Config{
 		Self:      e.self.ID,
 		Broker:    e.cfg,

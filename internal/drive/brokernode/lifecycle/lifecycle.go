@@ -162,7 +162,9 @@ func (l *Lifecycle) Assign(replica kafka.TopicIDPartition, dir kafka.DirID) {
 func (l *Lifecycle) Unassign(replica kafka.TopicIDPartition) { l.assign.remove(replica) }
 
 // AssignmentPending tells whether a report of a replica was not answered yet.
-func (l *Lifecycle) AssignmentPending(replica kafka.TopicIDPartition) bool { return l.assign.has(replica) }
+func (l *Lifecycle) AssignmentPending(replica kafka.TopicIDPartition) bool {
+	return l.assign.has(replica)
+}
 
 // QueuedAssignments is the metric QueuedReplicaToDirAssignments.
 func (l *Lifecycle) QueuedAssignments() int { return l.assign.len() }

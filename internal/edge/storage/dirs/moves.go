@@ -109,12 +109,16 @@ func (d *Dirs) replaced(dir *directory, l *storage.Log) {
 
 // closeDoomed closes the logs that readers might still have used.
 func (dir *directory) closeDoomed() {
+	var logs []*storage.Log
 	dir.mu.Lock()
-	defer dir.mu.Unlock()
 	for i := range dir.doomed {
 		if l := dir.doomed[i].log; l != nil {
-			_ = l.Close(false) // nobody wants what it could not write
+			logs = append(logs, l)
 			dir.doomed[i].log = nil
 		}
+	}
+	dir.mu.Unlock() // a log that fails takes it
+	for _, l := range logs {
+		_ = l.Close(false) // nobody wants what it could not write
 	}
 }

@@ -78,8 +78,12 @@ func (d *Dirs) folder(tp kafka.TopicPartition, id kafka.DirID) string {
 }
 
 func (d *Dirs) openLog(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig) (*storage.Log, error) {
+	return d.openIn(d.folder(tp, id), tp, topic, id, c)
+}
+
+func (d *Dirs) openIn(folder string, tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig) (*storage.Log, error) {
 	log, err := storage.Open(storage.Options{
-		FS: d.FS, Dir: d.folder(tp, id), TP: tp, TopicID: topic, Config: c,
+		FS: d.FS, Dir: folder, TP: tp, TopicID: topic, Config: c,
 		OnError: func(error) { d.Fail(id) },
 	})
 	if err == nil {
@@ -139,6 +143,22 @@ func (d *Dirs) CreateLater(tp kafka.TopicPartition, topic kafka.TopicID, dir kaf
 	d.Later++
 	d.mu.Unlock()
 	return d.Create(tp, topic, dir, c)
+}
+
+// CreateFuture implements partitions.Futures.
+func (d *Dirs) CreateFuture(tp kafka.TopicPartition, topic kafka.TopicID, dir kafka.DirID, c config.LogConfig) (*storage.Log, error) {
+	return d.openIn(d.folder(tp, dir)+".00000000000000000000000000000000-future", tp, topic, dir, c)
+}
+
+// Promote implements partitions.Futures.
+func (d *Dirs) Promote(future, current *storage.Log) error {
+	d.mu.Lock()
+	dir := d.open[future]
+	d.mu.Unlock()
+	if err := future.Rename(d.folder(future.TP(), dir)); err != nil || current == nil {
+		return err
+	}
+	return d.Delete(current)
 }
 
 func (d *Dirs) emptiest() kafka.DirID {

@@ -73,6 +73,9 @@ func (b *Bed) Start() *Bed {
 	b.Manager = partitions.NewManager(partitions.Config{
 		Self: b.Node, Broker: static, Dirs: b.Dirs, Assign: &b.Assigned, ISR: b.ISR, Elections: b.Elections,
 		Verify: func() bool { return b.Verify }, Timers: b.Timers, Log: slog.New(slog.DiscardHandler),
+		Moves: &partitions.Moves{
+			Dirs: b.Dirs, Begin: func(*partitions.Partition) {}, Pending: func(kafka.TopicIDPartition) bool { return false },
+		},
 	})
 	b.Dirs.Failed = b.Manager.DirFailed
 	b.Publish()
