@@ -58,7 +58,7 @@ func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toc
 	e.live.follow(func(now *config.Config) { b.quotas.Bound(ratesOf(now)) })
 	b.mover = dirmove.New(dirmove.Config{Movers: moversOf(e.cfg), Log: e.part("replicas")})
 	e.live.follow(func(now *config.Config) {
-		b.mover.SetRate(float64(now.Int("replica.alter.log.dirs.io.max.bytes.per.second")))
+		b.mover.SetRate(moveRateOf(now))
 	})
 	b.parts = partitions.NewManager(partitions.Config{
 		Self:      e.self.ID,

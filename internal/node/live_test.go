@@ -31,7 +31,7 @@ func TestChangeableKeysAreFollowed(t *testing.T) {
 	static := settings(t, t.TempDir(), "")
 	followers := func(l config.Layers) any {
 		c := l.Effective()
-		return []any{config.TopicDefaults(c), boundsOf(c, 10), ratesOf(c), verifies(c), dirs.LiveOf(c), sourcesOf(c), cordonedIn(c)}
+		return []any{config.TopicDefaults(c), boundsOf(c, 10), ratesOf(c), verifies(c), dirs.LiveOf(c), sourcesOf(c), cordonedIn(c), moveRateOf(c)}
 	}
 	before := followers(config.Layers{Static: static})
 	changed := func(key string) bool {

@@ -60,6 +60,11 @@ func moversOf(cfg *config.Config) int {
 	return len(cfg.Node().LogDirs)
 }
 
+// moveRateOf bounds the bytes that are moved between directories in a second.
+func moveRateOf(cfg *config.Config) float64 {
+	return float64(cfg.Int("replica.alter.log.dirs.io.max.bytes.per.second"))
+}
+
 // ratesOf are the bounds that settings set on the replication of throttled replicas.
 func ratesOf(cfg *config.Config) throttle.Rates {
 	return throttle.Rates{Leader: cfg.Int("leader.replication.throttled.rate"), Follower: cfg.Int("follower.replication.throttled.rate")}

@@ -48,7 +48,6 @@ func kafkas(t *testing.T, path string) map[int16]versions {
 var absent = map[int16]string{
 	24: "transactions are coordinated by nodes that have transaction.version",
 	25: "transactions", 26: "transactions", 28: "transactions",
-	34: "replicas are moved between directories by a reassignment",
 	68: "group.version", 69: "group.version",
 	76: "share.version", 77: "share.version", 78: "share.version", 79: "share.version",
 	83: "share.version", 84: "share.version", 85: "share.version", 86: "share.version", 87: "share.version",
