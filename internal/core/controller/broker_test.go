@@ -91,6 +91,35 @@ func TestARestartedBrokerWaitsForItsFormerSession(t *testing.T) {
 	f(append([]kafka.DirID{other}, same...), 9*time.Second)
 }
 
+// Rule: a broker that was let go may come back at once, with any directories; one that
+// has thought better of it since is waited for as ever.
+func TestABrokerThatWasLetGoIsNotWaitedFor(t *testing.T) {
+	f := func(refusal kerr.Code, beats ...bool) {
+		t.Helper()
+		c := newCluster(t)
+		c.brokers(1)
+		for _, leaving := range beats {
+			b := c.broker(1)
+			got := do(c, Heartbeat(c.img, c.soft, c.now, Beat{Broker: 1, Epoch: b.Epoch, MetadataOffset: 1 << 40, WantShutDown: leaving}))
+			if got.ShutDown != leaving {
+				t.Fatalf("a heartbeat is answered with %+v", got)
+			}
+		}
+		again := registration(1, 1)
+		again.Incarnation, again.Dirs = uid(77), []kafka.DirID{kafka.DirID(uid(78))}
+		got := RegisterBroker(c.img, c.soft, c.now, again)
+		if refusal != kerr.None {
+			refused(t, got.Err, refusal)
+			return
+		}
+		do(c, got)
+	}
+	f(kerr.DuplicateBrokerRegistration)
+	f(kerr.None, true)
+	f(kerr.None, false, true)
+	f(kerr.DuplicateBrokerRegistration, true, false)
+}
+
 // Rule: a copy of a broker's directories never takes the place of a broker that
 // beats.
 func TestACopyOfABrokersDirectoriesWaitsWhileTheBrokerBeats(t *testing.T) {

@@ -67,6 +67,7 @@ func Heartbeat(img *image.Image, soft *Soft, now kafka.Instant, want Beat) Decis
 	}
 	reply.Fenced = next == fenced || next == shutDownNow
 	reply.ShutDown = next == shutDownNow
+	known.released = reply.ShutDown
 	return piecewise(d, reply).then(func() { soft.Live.note(b.ID, known) })
 }
 

@@ -28,6 +28,8 @@ type beat struct {
 	// heldSince is when the broker was first kept fenced for want of directory
 	// assignments; kafka.Never while it is not.
 	heldSince kafka.Instant
+	// released: the broker asked to end and was last told that it may.
+	released bool
 }
 
 // of is what is known of a broker's incarnation, or the beginning of it.
@@ -59,6 +61,12 @@ func (l *Liveness) reset(img *image.Image, now kafka.Instant) {
 func (l *Liveness) inSession(b *image.Broker, now kafka.Instant, timeout time.Duration) bool {
 	known, ok := l.beats[b.ID]
 	return ok && known.epoch == b.Epoch && now < known.contact.Add(timeout)
+}
+
+// released tells whether an incarnation of a broker was told last that it may end.
+func (l *Liveness) released(b *image.Broker) bool {
+	known, ok := l.beats[b.ID]
+	return ok && known.epoch == b.Epoch && known.released
 }
 
 // expired finds the broker heard of longest ago among those past the timeout.

@@ -137,11 +137,12 @@ func checkRegistration(img *image.Image, soft *Soft, now kafka.Instant, want Reg
 }
 
 // isGone tells whether a broker's registered incarnation has ended although its
-// session stands, seen from a registration of another incarnation. One that holds
-// the locks of the same directories says so, and where it may hold a copy of them
-// instead, the silence of the registered one does.
+// session stands, seen from a registration of another incarnation. One that was let go
+// has said so itself. Of others, one that holds the locks of the same directories says
+// so, and where it may hold a copy of them instead, the silence of the registered one
+// does.
 func isGone(old *image.Broker, want Registration, soft *Soft, now kafka.Instant) bool {
-	return want.SameProcess || sameDirs(old.Dirs, want.Dirs) && !soft.Live.inSession(old, now, soft.SessionTimeout/2)
+	return want.SameProcess || soft.Live.released(old) || sameDirs(old.Dirs, want.Dirs) && !soft.Live.inSession(old, now, soft.SessionTimeout/2)
 }
 
 func sameDirs(a, b []kafka.DirID) bool {
