@@ -67,6 +67,26 @@ func sections(out string) map[string][]string {
 
 // load makes our image of a snapshot and gives the records that describe it, in hex.
 func load(file string) (lines []string, err error) {
+	img, err := Snapshot(file)
+	if err != nil {
+		return nil, err
+	}
+	var lost []string
+	for m, version := range img.Records(func(what string) { lost = append(lost, what) }) {
+		framed, err := metarec.AppendMetadata(nil, m, version)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, hex.EncodeToString(framed))
+	}
+	if len(lost) > 0 {
+		return nil, fmt.Errorf("the image cannot be written: %v", lost)
+	}
+	return lines, nil
+}
+
+// Snapshot makes our image of a snapshot.
+func Snapshot(file string) (*image.Image, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
 		return nil, err
@@ -90,18 +110,7 @@ func load(file string) (lines []string, err error) {
 			}
 		}
 	}
-	var lost []string
-	for m, version := range loader.Done().Records(func(what string) { lost = append(lost, what) }) {
-		framed, err := metarec.AppendMetadata(nil, m, version)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, hex.EncodeToString(framed))
-	}
-	if len(lost) > 0 {
-		return nil, fmt.Errorf("the image cannot be written: %v", lost)
-	}
-	return lines, nil
+	return loader.Done(), nil
 }
 
 // alike has each record's features in the order of their names: Kafka's image has them in

@@ -72,6 +72,9 @@ func (l Log) Start() int64 {
 	return int64(l.batches[0].header.BaseOffset)
 }
 
+// Records are all records of the log.
+func (l Log) Records() ([]Record, error) { return records(l.batches) }
+
 // from drops what lies below an offset.
 func (l Log) from(offset, end int64) []stored {
 	below := func(s stored) bool { return int64(s.header.BaseOffset) < offset || int64(s.header.BaseOffset) >= end }
