@@ -1,11 +1,9 @@
 package dirs
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 
 	"github.com/ottla/ottla/internal/base/config"
 	"github.com/ottla/ottla/internal/base/kafka"
@@ -15,8 +13,7 @@ import (
 )
 
 // Create makes the log of a new replica in the named directory, or, where id is
-// zero, in the one with the fewest logs, and tells which. A cordoned directory is
-// chosen only where no other one works. A directory that
+// zero, in the one that stands best, and tells which. A directory that
 // fails meanwhile goes offline; with a free choice the next one is tried.
 func (d *Dirs) Create(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig) (*storage.Log, kafka.DirID, error) {
 	return d.create(tp, topic, id, c, storage.Open)
@@ -39,7 +36,7 @@ func (d *Dirs) CreateLater(tp kafka.TopicPartition, topic kafka.TopicID, id kafk
 type open func(storage.Options) (*storage.Log, error)
 
 func (d *Dirs) create(tp kafka.TopicPartition, topic kafka.TopicID, id kafka.DirID, c config.LogConfig, open open) (*storage.Log, kafka.DirID, error) {
-	choice := d.emptiestFirst()
+	choice := d.bestFirst()
 	if !id.IsZero() {
 		dir := d.byID(id)
 		if dir == nil {
@@ -100,31 +97,6 @@ func (d *Dirs) refuse(dir *directory, err error) error {
 		return dir.offline()
 	}
 	return fmt.Errorf("%w: %w", kerr.KafkaStorageError, err)
-}
-
-// emptiestFirst orders the directories that work by how many logs they hold, those
-// that are cordoned last.
-func (d *Dirs) emptiestFirst() []*directory {
-	type counted struct {
-		*directory
-		logs, last int
-	}
-	var list []counted
-	for _, dir := range d.directories() {
-		if dir.offline() == nil {
-			c := counted{directory: dir, logs: dir.count()}
-			if dir.cordoned.Load() {
-				c.last = 1
-			}
-			list = append(list, c)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b counted) int { return cmp.Or(a.last-b.last, a.logs-b.logs) })
-	out := make([]*directory, len(list))
-	for i, c := range list {
-		out[i] = c.directory
-	}
-	return out
 }
 
 // Delete takes a log out of service at once; its folder is renamed and removed

@@ -93,6 +93,7 @@ type directory struct {
 	boot  storage.BootNote
 
 	cordoned atomic.Bool // it takes no new replicas
+	scarce   atomic.Bool // its volume had little room left at the last look
 	// returning: it has failed since the process started, and nothing in it is
 	// trusted.
 	returning bool
@@ -127,12 +128,6 @@ func (d *directory) offline() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.err
-}
-
-func (d *directory) count() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.logs)
 }
 
 // all gives the logs of a directory that works, ordered by name. The list may not

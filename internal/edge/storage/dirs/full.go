@@ -53,7 +53,7 @@ func (d *Dirs) lookForSpace(dir *directory) time.Duration {
 		return latestLook
 	}
 	_, busy := dir.stirred.round()
-	_, usable, err := d.fs.Space(dir.path)
+	usable, err := d.room(dir)
 	switch {
 	case err != nil || usable < 0:
 		return latestLook // it is not known; whoever writes will find out
@@ -64,4 +64,11 @@ func (d *Dirs) lookForSpace(dir *directory) time.Duration {
 		d.failOrWait(dir, err)
 	}
 	return latestLook // what is kept for this user still takes writes
+}
+
+// room gives the usable bytes of a directory's volume, and notes whether they are few.
+func (d *Dirs) room(dir *directory) (usable int64, err error) {
+	total, usable, err := d.fs.Space(dir.path)
+	dir.scarce.Store(err == nil && isScarce(total, usable))
+	return usable, err
 }

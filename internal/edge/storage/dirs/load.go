@@ -125,6 +125,7 @@ func (d loading) loadDirectory(dir *directory) error {
 		return nil
 	}
 	dir.clean = true
+	_, _ = d.room(dir) // where it cannot be told it is as if there was enough
 	d.opt.Logger.Info("loaded a log directory", "dir", dir.path, "logs", len(names), "took", time.Since(began).Round(time.Millisecond))
 	return nil
 }

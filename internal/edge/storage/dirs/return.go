@@ -171,6 +171,7 @@ func (r *Returning) load() error {
 		return err
 	}
 	r.dir.clean = true
+	_, _ = r.dirs.room(r.dir)
 	return r.dir.offline()
 }
 
