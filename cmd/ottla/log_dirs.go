@@ -25,10 +25,13 @@ func newLogDirsCmd() *cobra.Command {
 	f := &logDirsFlags{}
 	cmd := &cobra.Command{
 		Use:     "log-dirs",
-		Short:   "Print what lies in the log directories of brokers",
-		Example: `  ottla log-dirs --broker-list 1,2 --topic-list t`,
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Short:   "Print what lies in the log directories of brokers, or move it between them",
+		Example: "  ottla log-dirs --broker-list 1,2 --topic-list t\n  ottla log-dirs move t:0 --broker 1 --to /data/2",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return helpOrUnknown(cmd, args)
+			}
 			return f.admin(cmd, func(ctx context.Context, admin *cluster) error { return f.run(ctx, cmd, admin) })
 		},
 	}
@@ -38,6 +41,7 @@ func newLogDirsCmd() *cobra.Command {
 	flags.BoolVar(&f.describe, "describe", false, "print the directories, as without it")
 	flags.StringVar(&f.brokers, "broker-list", "", "ids of brokers, separated by commas; without it all")
 	flags.StringVar(&f.topics, "topic-list", "", "topics, separated by commas; without it all")
+	cmd.AddCommand(newLogDirsMoveCmd())
 	return cmd
 }
 
