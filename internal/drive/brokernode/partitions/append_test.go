@@ -164,6 +164,35 @@ func TestAFollowerInALostDirectoryHoldsNothingUp(t *testing.T) {
 	}
 }
 
+// Rule: a leader hears what becomes of the brokers of its followers, without a word about
+// its partition: one that is fenced is not wished for, and one that is unfenced is.
+func TestALeaderHearsOfTheBrokersOfItsFollowers(t *testing.T) {
+	b := newBed(t)
+	var sent proposals
+	b.ISR = &sent
+	topic := b.AddTopic("t")
+	record := testbed.Partition(topic, 0, testbed.Self, testbed.Other)
+	record.Isr = []int32{int32(testbed.Self)}
+	b.Apply(record)
+	p := b.Start().Find("t", 0)
+	follower := partitions.Reader{Follower: testbed.Other, BrokerEpoch: 100 + kafka.BrokerEpoch(testbed.Other)}
+	f := func(fencing int8, wishes int) {
+		t.Helper()
+		r := metarec.NewBrokerRegistrationChangeRecord()
+		r.BrokerId, r.BrokerEpoch, r.Fenced = int32(testbed.Other), 100+int64(testbed.Other), fencing
+		b.Apply(r)
+		b.Publish()
+		if _, err := p.Read(follower, want(0)); err != nil {
+			t.Fatal(err)
+		}
+		if len(sent) != wishes {
+			t.Errorf("%d wishes", len(sent))
+		}
+	}
+	f(1, 0)
+	f(-1, 1)
+}
+
 // A follower's fetch moves the high watermark, which wakes the consumer and the
 // producer that wait for it.
 func TestFollowersMoveTheHighWatermark(t *testing.T) {

@@ -2,6 +2,7 @@ package partitions
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/ottla/ottla/internal/base/config"
@@ -19,6 +20,10 @@ import (
 func (m *Manager) Publish(delta image.Delta, img *image.Image) {
 	m.publishing.Lock()
 	defer m.publishing.Unlock()
+	defer func() {
+		if len(delta.Partitions) > 100 || len(delta.Brokers) > 0 {
+		}
+	}()
 	m.image.Store(img)
 	m.made = false
 	for _, t := range delta.Deleted {
@@ -37,8 +42,8 @@ func (m *Manager) Publish(delta image.Delta, img *image.Image) {
 	}
 }
 
-// changed are the partitions to look at. What brokers are and may do matters to
-// every partition we lead with followers, so all are looked at when one changed.
+// changed are the partitions to look at. What a broker is and may do matters to the
+// partitions that we lead and it follows.
 func (m *Manager) changed(delta *image.Delta, img *image.Image) []kafka.TopicIDPartition {
 	list := delta.Partitions
 	if len(delta.Brokers) == 0 {
@@ -48,12 +53,17 @@ func (m *Manager) changed(delta *image.Delta, img *image.Image) []kafka.TopicIDP
 	for _, id := range list {
 		seen[id] = true
 	}
+	list = slices.Clip(list)
 	for _, p := range m.All() {
-		if _, part, ok := img.PartitionByID(p.ID); ok && len(part.Replicas) > 1 && !seen[p.ID] {
-			list = append(list[:len(list):len(list)], p.ID)
+		if _, part, ok := img.PartitionByID(p.ID); ok && part.Leader == m.cfg.Self && followedBy(part, delta.Brokers) && !seen[p.ID] {
+			list = append(list, p.ID)
 		}
 	}
 	return list
+}
+
+func followedBy(part *image.Partition, any []kafka.NodeID) bool {
+	return len(part.Replicas) > 1 && slices.ContainsFunc(any, part.HasReplica)
 }
 
 // place makes sure that a partition has a replica here exactly if metadata says
