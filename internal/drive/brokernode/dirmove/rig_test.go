@@ -183,12 +183,16 @@ func (b *broker) take() bool {
 	if !ok {
 		return false
 	}
-	b.Unassign(id0)
 	r := assignment(dir)
 	if _, p, _ := b.img.PartitionByID(id0); len(p.Replicas) > 1 {
 		r.Directories = append(r.Directories, kafka.DirID{1}) // the other broker's
 	}
 	b.apply(r)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.told[id0] == dir { // a newer report waits for its turn
+		delete(b.told, id0)
+	}
 	return true
 }
 

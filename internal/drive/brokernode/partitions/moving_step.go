@@ -50,15 +50,15 @@ func (p *Partition) StepMove(limit int, buf *[]byte) (copied int, next MoveStep,
 	if copied, err = c.copy(limit); err != nil {
 		return copied, MoveWait, err
 	}
-	if copied > levelBytes {
+	if copied > levelBytes || copied >= limit {
 		return copied, MoveOn, nil
 	}
-	rest, next, err := p.settleMove(mv, c)
+	rest, next, err := p.settleMove(mv, c, min(limit, levelBytes))
 	return copied + rest, next, err
 }
 
 // settleMove makes the future replica level and does what that is good for.
-func (p *Partition) settleMove(mv *moving, c copying) (copied int, next MoveStep, err error) {
+func (p *Partition) settleMove(mv *moving, c copying, limit int) (copied int, next MoveStep, err error) {
 	if f := p.host.facts(&p.state, p.snapshot(mv)); f.Named == f.Target {
 		if _, err := mv.log.Sync(); err != nil { // most of it here, without a lock
 			return 0, MoveWait, err
@@ -69,7 +69,7 @@ func (p *Partition) settleMove(mv *moving, c copying) (copied int, next MoveStep
 		p.mu.Unlock()
 		return 0, MoveOn, nil
 	}
-	copied, err = c.copy(levelBytes)
+	copied, err = c.copy(limit)
 	facts := p.host.facts(&p.state, mv)
 	facts.Level = err == nil && mv.log.End() == p.log.End()
 	act := move.Next(facts)
@@ -177,10 +177,20 @@ func (c copying) follow(cut kafka.Offset) error {
 	return nil
 }
 
-// copy appends what follows, of one segment and up to a limit, but at least one batch.
-// Where the original was cut or has deleted records meanwhile nothing is copied: follow
-// comes first.
-func (c copying) copy(limit int) (int, error) {
+// copy appends what follows up to a limit, but at least one batch. Where the original was
+// cut or has deleted records meanwhile nothing is copied: follow comes first.
+func (c copying) copy(limit int) (copied int, err error) {
+	for copied < limit {
+		n, err := c.portion(limit - copied)
+		if copied += n; err != nil || n == 0 {
+			return copied, err
+		}
+	}
+	return copied, nil
+}
+
+// portion does so within one segment.
+func (c copying) portion(limit int) (int, error) {
 	s, err := c.from.Read(c.to.End(), limit, math.MaxInt64, true)
 	if kerr.Of(err) == kerr.OffsetOutOfRange {
 		return 0, nil
