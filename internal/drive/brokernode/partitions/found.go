@@ -60,7 +60,7 @@ func (m *Manager) serve(p *Partition, l LoadedLog) {
 	p.mu.Unlock()
 	switch {
 	case left == nil:
-	case left.source == l.Dir && m.cfg.Dirs.Online(left.target):
+	case left.source == l.Dir && m.cfg.Dirs.Online(left.target) && left.log.Err() == nil: // else its disk has failed, too, since
 		m.resume(p, LoadedLog{Log: left.log, Dir: left.target})
 	default:
 		m.discard(p.Name, left.log)
