@@ -82,6 +82,9 @@ func (d *Dirs) Return(path string) (*Returning, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := d.hasRoom(from); err != nil {
+		return nil, err
+	}
 	if err := d.probe(from.path); err != nil {
 		return nil, err
 	}
@@ -137,6 +140,23 @@ func (d *Dirs) identityOf(from *directory) (kafka.DirID, error) {
 		err = fmt.Errorf("a metadata log lies in %s, but metadata.log.dir is %s: move the folder", from.path, c.Metadata.Path)
 	}
 	return p.DirID, err
+}
+
+// A directory that got full comes back with this much room, or with a hundredth of a
+// volume for which that is a lot.
+const roomToReturn = 64 << 20
+
+// hasRoom tells whether what made a directory full is gone. Closing its logs has made
+// some room, and with no more than that it would fail again at once, and again.
+func (d *Dirs) hasRoom(from *directory) error {
+	if !errors.Is(from.offline(), vfs.ErrNoSpace) {
+		return nil
+	}
+	total, usable, err := d.fs.Space(from.path)
+	if enough := min(roomToReturn, total/100); err == nil && usable < enough {
+		return fmt.Errorf("%s is full, %d bytes are free: make room, %d bytes at least", from.path, usable, enough)
+	}
+	return nil
 }
 
 // probe tells whether a directory takes writes.

@@ -128,6 +128,35 @@ func TestOnlyTheSameDirectoryReturns(t *testing.T) {
 	}, "/d2/.lock", "another process")
 }
 
+// Rule: a directory that was full comes back when there is room again, and not for the
+// little that closing its logs has freed; to others free space says nothing.
+func TestAFullDirectoryReturnsWithRoom(t *testing.T) {
+	f := func(why error, returns bool) {
+		t.Helper()
+		n := formatted(t)
+		n.start()
+		n.Fail("/d2", why)
+		<-n.failed
+		<-n.directories()[1].retired
+		n.fault.Full("/d2")
+		r, err := n.Return("/d2")
+		if (err == nil) != returns {
+			t.Errorf("after %v without room: %v", why, err)
+		}
+		if err != nil {
+			if !strings.Contains(err.Error(), "/d2 is full") {
+				t.Error(err)
+			}
+			n.fault.Full("nowhere")
+			r, err = n.Return("/d2")
+			must(t, err)
+		}
+		r.Abandon()
+	}
+	f(vfs.ErrNoSpace, false)
+	f(vfs.ErrIO, true)
+}
+
 func TestADirectoryThatWasMissingAtTheStartComes(t *testing.T) {
 	n := formatted(t)
 	n.start()
