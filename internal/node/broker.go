@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ottla/ottla/internal/api"
@@ -82,9 +83,12 @@ func newBrokerRole(e *env, f *folders, advertised []image.Endpoint, channel *toc
 	e.live.follow(func(now *config.Config) { b.fetcher.SetSources(sourcesOf(now)) })
 	b.groups = coordnode.New(b.groupsConfig())
 	f.owner = b.parts
-	f.offline.take(func(dir kafka.DirID) {
-		b.parts.DirFailed(dir)
-		b.life.DirFailed(dir)
+	f.offline.take(func(failed dirFailure) {
+		b.parts.DirFailed(failed.id)
+		b.life.DirFailed(failed.id)
+		if errors.Is(failed.err, dirs.ErrHung) {
+			b.fetcher.Renew()
+		}
 	})
 	e.watched.show(b.parts.Register, b.fetcher.Register, b.quotas.Register, b.groups.Register, b.verifier.Register, registerAssignments(b.life, b.dirs))
 	b.stops.add(b.closeParts)
@@ -206,5 +210,5 @@ func (b *brokerRole) closeParts() {
 	b.creator.close()
 	b.producers.Close()
 	b.timers.Close()
-	b.parts.Close()
+	within(stopGrace, b.log, "syncs", b.parts.Close)
 }

@@ -27,8 +27,8 @@ type folders struct {
 	owner   dirs.Owner // of the logs
 
 	// A directory may fail before the node has any use for the news.
-	failures held[dirFailure]  // for failed
-	offline  held[kafka.DirID] // for the replicas and the lifecycle
+	failures held[dirFailure] // for failed
+	offline  held[dirFailure] // for the replicas and the lifecycle
 }
 
 // openFolders claims the node's directories and, for a broker, opens the logs in
@@ -58,14 +58,15 @@ func (f *folders) load(files int) (err error) {
 	f.previousEpoch = f.claimed.PreviousBrokerEpoch()
 	f.watched.at(recovering)
 	f.logs, err = dirs.Load(f.claimed, dirs.Options{
-		Config:   config.TopicDefaults(f.cfg),
-		Files:    storage.NewFiles(files),
-		Now:      time.Now,
-		Logger:   f.part("storage"),
-		OnFailed: func(id kafka.DirID, path string, err error) { f.failures.give(dirFailure{id, path, err}) },
-		Every:    dirs.IntervalsOf(f.cfg),
-		Compact:  f.cfg.Bool("log.cleaner.enable"),
-		Live:     dirs.LiveOf(f.cfg),
+		Config:    config.TopicDefaults(f.cfg),
+		Files:     storage.NewFiles(files),
+		Now:       time.Now,
+		Logger:    f.part("storage"),
+		OnFailed:  func(id kafka.DirID, path string, err error) { f.failures.give(dirFailure{id, path, err}) },
+		Every:     dirs.IntervalsOf(f.cfg),
+		Compact:   f.cfg.Bool("log.cleaner.enable"),
+		HangLimit: f.cfg.Duration("ottla.disks.hang.limit.ms"),
+		Live:      dirs.LiveOf(f.cfg),
 	})
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (f *folders) failed(d dirFailure) {
 	case len(f.logs.OnlineIDs()) == 0:
 		f.failure.fail(fmt.Errorf("all log directories failed, the last one is %s: %w", d.path, d.err))
 	default:
-		f.offline.give(d.id)
+		f.offline.give(d)
 	}
 }
 

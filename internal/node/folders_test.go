@@ -93,7 +93,7 @@ func TestWhatAFailedDirectoryTakesAlong(t *testing.T) {
 			t.Errorf("%v: the node ends with %q, not %q", failing, said, wants)
 		}
 		told := 0
-		folders.offline.take(func(kafka.DirID) { told++ })
+		folders.offline.take(func(dirFailure) { told++ })
 		if told != offline {
 			t.Errorf("%v: %d told", failing, told)
 		}

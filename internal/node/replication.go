@@ -79,7 +79,7 @@ func (b *brokerRole) replicate() {
 	work.Go(func() { b.mover.Run(ctx) })
 	b.stops.add(func() {
 		cancel()
-		b.fetcher.Close()
+		within(stopGrace, b.log, "copying from leaders", b.fetcher.Close)
 		work.Wait()
 	})
 }

@@ -1,6 +1,10 @@
 package node
 
-import "context"
+import (
+	"context"
+	"log/slog"
+	"time"
+)
 
 // stops are what undoes the steps of a start, in their order. The zero value has
 // none.
@@ -30,5 +34,21 @@ func (s *stops) run() {
 		undo := s.list[last]
 		s.list = s.list[:last]
 		undo()
+	}
+}
+
+// within waits for the end of something that may be in a write to a disk that hangs.
+func within(most time.Duration, log *slog.Logger, what string, end func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		end()
+	}()
+	late := time.NewTimer(most)
+	defer late.Stop()
+	select {
+	case <-done:
+	case <-late.C:
+		log.Warn("did not end in time: " + what)
 	}
 }

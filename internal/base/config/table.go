@@ -223,6 +223,7 @@ var brokerKeys = []Key{
 	{"offsets.topic.replication.factor", Short, "3", "1..", High, Static, 0, Used, "Replicas of the offsets topic"},
 	{"offsets.topic.segment.bytes", Int, "104857600", "1..", High, Static, 0, Used, "Segment size of the offsets topic"},
 	{"ottla.directory.assignment.wait.ms", Long, "30000", "0..", Low, Static, Own, Used, "Longest time a starting broker stays fenced for its replicas' directories to be known"},
+	{"ottla.disks.hang.limit.ms", Long, "30000", "0..", Low, Static, Own, Used, "Longest time that a write to a log directory may take before it counts as failed; 0 is no limit"},
 	{"ottla.disks.probe.interval.ms", Long, "5000", "0..", Low, Static, Own, Used, "How often a log directory that is offline is tried again; 0 is never"},
 	{"ottla.fast.fencing.enable", Bool, "true", "", Low, Static, Own, Used, "Whether a broker is fenced at once when its connection was reset and all its listeners refuse"},
 	{"ottla.log.level", Str, "info", "debug info warn error", Low, Static, Own, Used, "Least level of what is logged, unless a flag says it"},

@@ -21,6 +21,9 @@ func (s *source) take(request uint64, resp *kmsg.FetchResponse) error {
 	for i := range resp.Topics {
 		t := &resp.Topics[i]
 		for j := range t.Partitions {
+			if err := s.ctx.Err(); err != nil {
+				return err // another source has taken over
+			}
 			id := kafka.TopicIDPartition{Topic: t.TopicID, Partition: kafka.PartitionID(t.Partitions[j].Partition)}
 			m := s.members[id]
 			if m == nil || !m.listed || m.since > request {

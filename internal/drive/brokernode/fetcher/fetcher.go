@@ -130,6 +130,25 @@ func (f *Fetcher) Publish(delta image.Delta, _ *image.Image) {
 	f.endIdle()
 }
 
+// Renew fetches all anew over other connections: one of those there are may wait for a
+// write to a disk that hangs, and with it all that it copies to other disks.
+func (f *Fetcher) Renew() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return
+	}
+	for k, s := range f.sources {
+		delete(f.sources, k)
+		s.cancel()
+	}
+	ids := slices.Collect(maps.Keys(f.follows))
+	clear(f.follows)
+	for _, id := range ids {
+		f.place(id)
+	}
+}
+
 // SetSources changes how many connections there are to one broker at most. Replicas
 // whose connection is another one now go on there from where they stand.
 func (f *Fetcher) SetSources(n int) {

@@ -2,6 +2,7 @@ package partitions
 
 import (
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/edge/await"
 	"github.com/ottla/ottla/internal/edge/storage"
@@ -37,6 +38,9 @@ func (p *Partition) AppendGuarded(b []byte, waitsForAll bool, guard storage.Guar
 // appendAndWake appends in a leader epoch, kafka.NoEpoch for whichever it is.
 func (p *Partition) appendAndWake(b []byte, waitsForAll bool, epoch kafka.Epoch, from storage.Origin) (Appended, error) {
 	var room [8]*await.Parked
+	if p.down() {
+		return Appended{}, kerr.KafkaStorageError
+	}
 	p.mu.Lock()
 	got, wake, err := Appended{}, room[:0], error(nil)
 	if epoch != kafka.NoEpoch {
@@ -85,7 +89,9 @@ func (p *Partition) AppendAt(epoch kafka.Epoch, b []byte) (Appended, error) {
 // how: with acks=-1 once all in-sync replicas have it, and not before it is
 // synced where the topic asks for that.
 func (p *Partition) Acked(a Appended, waitsForAll bool) (done bool, err error) {
-	p.mu.Lock()
+	if !p.enter() {
+		return true, kerr.KafkaStorageError
+	}
 	defer p.mu.Unlock()
 	if err := p.online(); err != nil {
 		return true, err

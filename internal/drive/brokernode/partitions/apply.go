@@ -91,7 +91,7 @@ func (m *Manager) place(before, img *image.Image, t *image.Topic, id kafka.Topic
 		m.report(p, wanted)
 	}
 	p.membership().moves(part.Adding)
-	if err := p.membership().assign(m.assignment(img, part)); err != nil {
+	if err := m.hand(p, m.assignment(img, part)); err != nil {
 		m.figures.ApplyErrors.Add(1)
 		m.cfg.Log.Error("replica cannot take its role", "topic", t.Name, "partition", int32(id.Partition), "err", err)
 	}

@@ -42,7 +42,7 @@ func (m *Manager) MayReturn(dir kafka.DirID) error {
 		if ok && (part.Leader == m.cfg.Self || part.InSync(m.cfg.Self) && len(part.ISR) > 1) {
 			return fmt.Errorf("the controller still counts on the replica of %s-%d in directory %s", p.Name.Topic, p.Name.Partition, dir)
 		}
-		if s := p.Status(); !s.Offline {
+		if !p.released() {
 			return fmt.Errorf("the replica of %s-%d is still in use", p.Name.Topic, p.Name.Partition)
 		}
 	}
@@ -129,7 +129,7 @@ func (m *Manager) bring(p *Partition, b Back) bool {
 		return false
 	}
 	p.membership().moves(part.Adding)
-	if err := p.membership().assign(m.assignment(m.Image(), part)); err != nil {
+	if err := m.hand(p, m.assignment(m.Image(), part)); err != nil {
 		m.figures.ApplyErrors.Add(1)
 		m.cfg.Log.Error("replica cannot take its role", "topic", p.Name.Topic, "partition", int32(p.Name.Partition), "err", err)
 	}
@@ -145,4 +145,12 @@ func (m *Manager) Offline() []kafka.TopicIDPartition {
 		}
 	}
 	return all
+}
+
+// released tells whether the replica has given its log up. It is asked of one whose
+// directory has failed and been let go of, so that nothing hangs in it.
+func (p *state) released() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log == nil
 }

@@ -3,6 +3,7 @@ package partitions
 import (
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/edge/await"
 )
 
@@ -87,7 +88,9 @@ func (m *Manager) Bounds(tp kafka.TopicPartition, epoch kafka.Epoch) (start, hig
 	if err != nil {
 		return 0, 0, err
 	}
-	p.mu.Lock()
+	if !p.enter() {
+		return 0, 0, kerr.KafkaStorageError
+	}
 	defer p.mu.Unlock()
 	if err := p.leads(epoch); err != nil {
 		return 0, 0, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/core/replica"
 	"github.com/ottla/ottla/internal/edge/await"
 	"github.com/ottla/ottla/internal/edge/storage"
@@ -47,7 +48,9 @@ func (p *Partition) Follower() Follower { return Follower{&p.state} }
 // Stands tells where the replica stands. ok is false unless it follows a leader
 // and its log can be used.
 func (p Follower) Stands() (f Following, ok bool) {
-	p.mu.Lock()
+	if !p.enter() {
+		return Following{}, false
+	}
 	defer p.mu.Unlock()
 	if p.online() != nil || p.core.Role() != replica.Following || p.core.Leader() == kafka.NoNode {
 		return Following{}, false
@@ -60,7 +63,9 @@ func (p Follower) Stands() (f Following, ok bool) {
 
 // InSync tells whether the replica is in the ISR, as far as it is known here.
 func (p Follower) InSync() bool {
-	p.mu.Lock()
+	if !p.enter() {
+		return false
+	}
 	defer p.mu.Unlock()
 	return p.core != nil && slices.Contains(p.core.ISR(), p.host.cfg.Self)
 }
@@ -103,7 +108,9 @@ func (p Follower) Misplaced(asked Following, leaderStart, leaderEnd kafka.Offset
 func (p Follower) standing(asked Following, do func([]*await.Parked) ([]*await.Parked, bool, error)) (syncDue bool, err error) {
 	var room [8]*await.Parked
 	wake := room[:0]
-	p.mu.Lock()
+	if !p.enter() {
+		return false, kerr.KafkaStorageError
+	}
 	switch {
 	case p.online() != nil:
 		err = p.online()
@@ -199,7 +206,9 @@ func (p Follower) relocate(wake []*await.Parked) ([]*await.Parked, error) {
 
 // Sync makes durable what Take has appended.
 func (p Follower) Sync() error {
-	p.mu.Lock()
+	if !p.enter() {
+		return nil
+	}
 	log := p.log
 	p.mu.Unlock()
 	if log == nil {

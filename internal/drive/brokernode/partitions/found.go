@@ -96,7 +96,7 @@ func (m *Manager) resume(p *Partition, l LoadedLog) {
 	}
 	l.Log.SetConfig(*p.Policy())
 	p.mu.Lock()
-	mv := &moving{log: l.Log, source: p.dir, target: l.Dir, cut: nowhereCut}
+	mv := &moving{log: l.Log, source: p.dirNow(), target: l.Dir, cut: nowhereCut}
 	if agreed := move.Agreed(historyOf(p.log), historyOf(l.Log)); agreed < l.Log.End() {
 		mv.cut = agreed
 	}

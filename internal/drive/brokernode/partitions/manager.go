@@ -104,7 +104,8 @@ type Manager struct {
 	byID   map[kafka.TopicIDPartition]*Partition
 	wishes map[kafka.TopicPartition]kafka.DirID // where replicas are to be made that are not here yet
 
-	moving sync.Mutex // one move begins or is cancelled at a time; before all other locks
+	moving sync.Mutex            // one move begins or is cancelled at a time; before all other locks
+	fates  map[kafka.DirID]*fate // of the directories that hold replicas and work
 
 	// publishing is held while metadata, or the return of a directory, changes which
 	// replicas there are. It comes before all other locks of this package.
@@ -124,7 +125,7 @@ func NewManager(c Config) *Manager {
 		cfg: c, began: time.Now(), lagMax: c.Broker.Duration("replica.lag.time.max.ms"),
 		lateAfter: c.Broker.Duration("transaction.max.timeout.ms") + lateBuffer,
 		byName:    map[kafka.TopicPartition]*Partition{}, byID: map[kafka.TopicIDPartition]*Partition{},
-		wishes: map[kafka.TopicPartition]kafka.DirID{}, loaded: map[kafka.TopicPartition][]LoadedLog{}, defaults: config.TopicDefaults(c.Broker),
+		fates: map[kafka.DirID]*fate{}, wishes: map[kafka.TopicPartition]kafka.DirID{}, loaded: map[kafka.TopicPartition][]LoadedLog{}, defaults: config.TopicDefaults(c.Broker),
 	}
 	m.image.Store(image.Empty())
 	for _, l := range c.Dirs.Loaded() {
@@ -231,10 +232,10 @@ func (m *Manager) Trimmed(tp kafka.TopicPartition) {
 }
 
 // DirFailed takes the replicas of a directory out of service: they answer
-// KAFKA_STORAGE_ERROR, and what waits on them is answered. It takes the locks of
-// replicas, so it may not be called from within a log, which tells of its
-// failure while one of them is held.
+// KAFKA_STORAGE_ERROR, and what waits on them is answered. It waits for no replica:
+// where a write hangs, the rest of it follows once that has returned.
 func (m *Manager) DirFailed(dir kafka.DirID) {
+	m.fell(dir)
 	for _, p := range m.All() {
 		p.membership().failed(dir)
 	}

@@ -20,7 +20,8 @@ func (p *Partition) membership() membership { return membership{&p.state} }
 func (p membership) attach(log *storage.Log, dir kafka.DirID, highWatermark kafka.Offset) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.log, p.dir = log, dir
+	p.log = log
+	p.lieIn(dir)
 	p.sync = syncing{synced: log.RecoveryPoint(), shown: log.End()}
 	p.core = replica.New(replica.Config{
 		Self: p.host.cfg.Self, LagMax: p.host.lagMax, MinISR: p.Policy().MinInsyncReplicas,
@@ -32,7 +33,9 @@ func (p membership) attach(log *storage.Log, dir kafka.DirID, highWatermark kafk
 // entered into the log's history before anybody can append in it.
 func (p membership) assign(a replica.Assigned) error {
 	var room [8]*await.Parked
-	p.mu.Lock()
+	if !p.enter() {
+		return nil
+	}
 	if p.log == nil {
 		p.mu.Unlock()
 		return nil // offline: it keeps answering so, whatever its role
@@ -98,7 +101,9 @@ func (p membership) configure(c config.LogConfig) {
 	}
 	var room [8]*await.Parked
 	p.policy.Store(p.host.policyFor(c))
-	p.mu.Lock()
+	if !p.enter() {
+		return
+	}
 	wake := room[:0]
 	if p.log != nil {
 		p.log.SetConfig(c)
@@ -111,9 +116,15 @@ func (p membership) configure(c config.LogConfig) {
 	await.PokeAll(wake)
 }
 
-// detach ends the replica and gives its log up. What waits on it is answered.
+// detach ends the replica and gives its log up. What waits on it is answered. On a
+// directory that has failed there is none to give up.
 func (p membership) detach(deleted bool) *storage.Log {
-	log, led, epoch := p.stop(true)
+	if !p.enter() {
+		go p.end(true, deleted)
+		return nil
+	}
+	log, led, epoch, wake := p.stop(true)
+	await.PokeAll(wake)
 	if led {
 		p.announceEnd(epoch, deleted)
 	}
@@ -123,32 +134,48 @@ func (p membership) detach(deleted bool) *storage.Log {
 // failed takes the replica out of service if it lies in the directory, and ends its
 // move from or to it.
 func (p membership) failed(dir kafka.DirID) {
-	p.moveFailed(dir)
-	if p.dirNow() != dir {
+	if !p.mu.TryLock() {
+		go p.fall(dir) // who holds the lock may be in a write that hangs
 		return
 	}
-	if _, led, epoch := p.stop(false); led {
-		p.announceEnd(epoch, false)
+	p.mu.Unlock()
+	p.fall(dir)
+}
+
+func (p membership) fall(dir kafka.DirID) {
+	p.moveFailed(dir)
+	if p.dirNow() == dir {
+		p.end(false, false)
 	}
 }
 
-func (p membership) stop(gone bool) (log *storage.Log, led bool, epoch kafka.Epoch) {
-	var room [8]*await.Parked
+// end is stop with all that follows from it, as soon as the lock can be had.
+func (p membership) end(gone, deleted bool) {
 	p.mu.Lock()
+	_, led, epoch, wake := p.stop(gone)
+	await.PokeAll(wake)
+	if led {
+		p.announceEnd(epoch, deleted)
+	}
+}
+
+// stop ends the use of the log, tells what the replica was, and gives the lock up,
+// which is held.
+func (p membership) stop(gone bool) (log *storage.Log, led bool, epoch kafka.Epoch, wake []*await.Parked) {
+	defer p.mu.Unlock()
 	log = p.log
 	if log != nil {
 		led, epoch = p.core.Role() == replica.Leading, p.core.LeaderEpoch()
 	}
 	p.log, p.gone = nil, gone
-	wake := p.tails.AppendTo(p.reads.AppendTo(p.commits.AppendTo(room[:0])))
-	p.mu.Unlock()
-	await.PokeAll(wake)
-	return log, led, epoch
+	return log, led, epoch, p.tails.AppendTo(p.reads.AppendTo(p.commits.AppendTo(nil)))
 }
 
 func (p membership) trimmed() {
 	var room [8]*await.Parked
-	p.mu.Lock()
+	if !p.enter() {
+		return
+	}
 	wake := room[:0]
 	if p.log != nil {
 		wake = p.step(replica.Trimmed{Start: p.log.Start()}, wake)
@@ -159,7 +186,9 @@ func (p membership) trimmed() {
 
 func (p membership) tick() {
 	var room [8]*await.Parked
-	p.mu.Lock()
+	if !p.enter() {
+		return
+	}
 	wake := room[:0]
 	if p.log != nil {
 		wake = p.step(replica.Tick{}, wake)
@@ -171,7 +200,9 @@ func (p membership) tick() {
 
 func (p membership) proposed(answer replica.Proposed) {
 	var room [8]*await.Parked
-	p.mu.Lock()
+	if !p.enter() {
+		return
+	}
 	wake := room[:0]
 	if p.log != nil {
 		wake = p.step(answer, wake)

@@ -70,7 +70,9 @@ func (m *Manager) look() []seen {
 		if _, part, ok := img.PartitionByID(p.ID); ok {
 			s.part, s.needed = part, min(p.Policy().MinInsyncReplicas, len(part.Replicas))
 		}
-		p.mu.Lock()
+		if !p.enter() {
+			continue
+		}
 		log := p.log
 		p.mu.Unlock()
 		if log != nil {

@@ -102,7 +102,9 @@ func (m *Manager) wish(tp kafka.TopicPartition) (kafka.DirID, bool) {
 
 // move begins, changes or ends a move. moving is held.
 func (m *Manager) move(p *Partition, to kafka.DirID) error {
-	p.mu.Lock()
+	if !p.enter() {
+		return kerr.KafkaStorageError
+	}
 	switch {
 	case p.gone:
 		p.mu.Unlock()
@@ -114,7 +116,7 @@ func (m *Manager) move(p *Partition, to kafka.DirID) error {
 		p.mu.Unlock()
 		return nil
 	}
-	old, from := p.move, p.dir
+	old, from := p.move, p.dirNow()
 	p.move = nil
 	p.mu.Unlock()
 	m.ended(&p.state, old)
@@ -135,7 +137,7 @@ func (m *Manager) beginMove(p *Partition, to kafka.DirID) error {
 	p.mu.Lock()
 	begun := p.log != nil && m.cfg.Dirs.Online(to)
 	if begun {
-		p.move = &moving{log: future, source: p.dir, target: to, cut: nowhereCut}
+		p.move = &moving{log: future, source: p.dirNow(), target: to, cut: nowhereCut}
 	}
 	p.mu.Unlock()
 	if !begun {
@@ -190,21 +192,27 @@ func (m *Manager) facts(p *state, mv *moving) move.Facts {
 // movesTo tells whether the controller need not hear that the replica lies where it
 // lies, see move.Silent.
 func (p *Partition) movesTo(named kafka.DirID) bool {
-	p.mu.Lock()
+	if !p.enter() {
+		return false
+	}
 	defer p.mu.Unlock()
 	return p.move != nil && move.Silent(move.Facts{Target: p.move.target, Named: named, Told: p.move.told})
 }
 
 // Moving tells whether the replica moves to another directory.
 func (p *Partition) Moving() bool {
-	p.mu.Lock()
+	if !p.enter() {
+		return false
+	}
 	defer p.mu.Unlock()
 	return p.move != nil
 }
 
 // dropMove ends a move whose replica is gone, and gives the log to be removed.
 func (p *Partition) dropMove() *storage.Log {
-	p.mu.Lock()
+	if !p.enter() {
+		return nil
+	}
 	defer p.mu.Unlock()
 	mv := p.left
 	if p.move != nil {

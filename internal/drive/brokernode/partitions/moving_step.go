@@ -128,7 +128,8 @@ func (p *Partition) switchOver(mv *moving) error {
 	if err := p.host.cfg.Moves.Dirs.Promote(mv.log, p.log); err != nil {
 		return err
 	}
-	p.log, p.dir, p.move = mv.log, mv.target, nil
+	p.log, p.move = mv.log, nil
+	p.lieIn(mv.target)
 	p.sync.synced = max(p.sync.synced, p.log.RecoveryPoint())
 	if !p.sync.running {
 		p.sync.wanted = p.sync.synced

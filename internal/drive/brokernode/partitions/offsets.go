@@ -30,7 +30,9 @@ var nowhere = Position{kafka.NoOffset, -1, kafka.NoEpoch}
 // Find looks for an offset by time, as ListOffsets does. Errors carry a kerr
 // code; OffsetNotAvailable means that a new leader does not know yet (KIP-207).
 func (p *Partition) Find(r Reader, current kafka.Epoch, time int64) (Position, error) {
-	p.mu.Lock()
+	if !p.enter() {
+		return nowhere, kerr.KafkaStorageError
+	}
 	err := p.leads(current)
 	var at bounds
 	known := false
@@ -90,7 +92,9 @@ func (s search) under(below kafka.Offset) (Position, error) {
 // EpochEnd answers OffsetForLeaderEpoch: the largest epoch at or below the one
 // asked for, and where it ends. (kafka.NoEpoch, kafka.NoOffset): not known.
 func (p *Partition) EpochEnd(current, asked kafka.Epoch) (kafka.Epoch, kafka.Offset, error) {
-	p.mu.Lock()
+	if !p.enter() {
+		return kafka.NoEpoch, kafka.NoOffset, kerr.KafkaStorageError
+	}
 	defer p.mu.Unlock()
 	if err := p.leads(current); err != nil {
 		return kafka.NoEpoch, kafka.NoOffset, err
@@ -109,7 +113,9 @@ func (p *Partition) DeleteBefore(o kafka.Offset) (kafka.Offset, error) {
 		return 0, kerr.Errorf(kerr.PolicyViolation, "cleanup.policy of %s does not hold delete", p.Name.Topic)
 	}
 	var room [8]*await.Parked
-	p.mu.Lock()
+	if !p.enter() {
+		return 0, kerr.KafkaStorageError
+	}
 	o, wake, err := p.deleteBefore(o, room[:0])
 	p.mu.Unlock()
 	await.PokeAll(wake)
@@ -137,7 +143,9 @@ func (p *Partition) deleteBefore(o kafka.Offset, wake []*await.Parked) (kafka.Of
 // LowWatermark is where the log of every live replica starts, or later, and that of
 // the copy of a move, if it holds what was deleted.
 func (p *Partition) LowWatermark() (kafka.Offset, error) {
-	p.mu.Lock()
+	if !p.enter() {
+		return kafka.NoOffset, kerr.KafkaStorageError
+	}
 	defer p.mu.Unlock()
 	if err := p.leads(kafka.NoEpoch); err != nil {
 		return kafka.NoOffset, err
@@ -147,7 +155,9 @@ func (p *Partition) LowWatermark() (kafka.Offset, error) {
 
 // Producers are the producers that the partition remembers.
 func (p *Partition) Producers() ([]storage.Producer, error) {
-	p.mu.Lock()
+	if !p.enter() {
+		return nil, kerr.KafkaStorageError
+	}
 	defer p.mu.Unlock()
 	if err := p.leads(kafka.NoEpoch); err != nil {
 		return nil, err

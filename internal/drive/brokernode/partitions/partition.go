@@ -21,14 +21,29 @@ func newPartition(host *Manager, name kafka.TopicPartition, topic kafka.TopicID,
 
 // AwaitCommit has parked poked whenever something moves that Acked looks at.
 func (p *Partition) AwaitCommit(w *await.Watch) {
-	p.mu.Lock()
+	if !p.enter() {
+		return // Acked says so
+	}
 	p.commits.Add(w)
 	p.mu.Unlock()
 }
 
 // ForgetCommit ends AwaitCommit.
 func (p *Partition) ForgetCommit(w *await.Watch) {
-	p.mu.Lock()
-	p.commits.Remove(w)
-	p.mu.Unlock()
+	p.forget(func() { p.commits.Remove(w) })
+}
+
+// forget takes a watch out of the lists, on a disk that hangs once it answers.
+func (p *state) forget(remove func()) {
+	locked := func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		remove()
+	}
+	if !p.enter() {
+		go locked()
+		return
+	}
+	defer p.mu.Unlock()
+	remove()
 }

@@ -104,15 +104,17 @@ func (p *Partition) ReadAndWatch(r Reader, w Want, watch *await.Watch, wake []*a
 
 // Unwatch takes a watch of ReadAndWatch back.
 func (p *Partition) Unwatch(watch *await.Watch) {
-	p.mu.Lock()
-	p.reads.Remove(watch)
-	p.tails.Remove(watch)
-	p.mu.Unlock()
+	p.forget(func() {
+		p.reads.Remove(watch)
+		p.tails.Remove(watch)
+	})
 }
 
 // admit checks a reader, lets it watch and notes how far a follower has come.
 func (p *Partition) admit(r Reader, w Want, watch *await.Watch, wake []*await.Parked) (bounds, []*await.Parked, error) {
-	p.mu.Lock()
+	if !p.enter() {
+		return bounds{}, wake, kerr.KafkaStorageError
+	}
 	defer p.mu.Unlock()
 	if err := p.serves(r, w.CurrentEpoch); err != nil {
 		return bounds{}, wake, err

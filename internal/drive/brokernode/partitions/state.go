@@ -21,13 +21,14 @@ type state struct {
 	traffic *Traffic                       // of the topic
 	policy  atomic.Pointer[policy]         // replaced whole
 	joining atomic.Pointer[[]kafka.NodeID] // whom a reassignment adds; nil without one
+	dir     atomic.Pointer[kafka.DirID]    // nil before there was a log
+	fate    atomic.Pointer[fate]           // of the directory; nil before there was a log
 
 	mu   sync.Mutex
 	core *replica.Core
 	out  replica.Effects // of the last step, used again
 	log  *storage.Log    // nil while offline, and once gone
 	gone bool            // the replica was deleted
-	dir  kafka.DirID
 	sync syncing
 	move *moving // nil unless the replica moves to another directory
 	left *moving // the move that ended when the source failed
@@ -65,9 +66,11 @@ type Status struct {
 
 // Status tells what the partition is right now.
 func (p *state) Status() Status {
-	p.mu.Lock()
+	if !p.enter() {
+		return Status{Dir: p.dirNow(), Offline: true, Leader: kafka.NoNode, LeaderEpoch: kafka.NoEpoch}
+	}
 	defer p.mu.Unlock()
-	s := Status{Dir: p.dir, Offline: p.log == nil, Leader: kafka.NoNode, LeaderEpoch: kafka.NoEpoch}
+	s := Status{Dir: p.dirNow(), Offline: p.log == nil, Leader: kafka.NoNode, LeaderEpoch: kafka.NoEpoch}
 	if p.core != nil {
 		s.Role, s.Leader, s.LeaderEpoch, s.HighWatermark = p.core.Role(), p.core.Leader(), p.core.LeaderEpoch(), p.core.HighWatermark()
 	}
@@ -80,7 +83,9 @@ func (p *state) Status() Status {
 
 // Leader is who leads, in which epoch.
 func (p *state) Leader() (kafka.NodeID, kafka.Epoch) {
-	p.mu.Lock()
+	if !p.enter() {
+		return kafka.NoNode, kafka.NoEpoch
+	}
 	defer p.mu.Unlock()
 	if p.core == nil {
 		return kafka.NoNode, kafka.NoEpoch
@@ -142,14 +147,17 @@ func (p *state) step(ev replica.Event, w []*await.Parked) []*await.Parked {
 }
 
 func (p *state) dirNow() kafka.DirID {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.dir
+	if dir := p.dir.Load(); dir != nil {
+		return *dir
+	}
+	return kafka.DirID{}
 }
 
 // checkpoint is the high watermark to write down.
 func (p *state) checkpoint() (kafka.Offset, bool) {
-	p.mu.Lock()
+	if !p.enter() {
+		return 0, false
+	}
 	defer p.mu.Unlock()
 	if p.log == nil {
 		return 0, false

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ottla/ottla/internal/base/batch"
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/base/kerr"
 	"github.com/ottla/ottla/internal/edge/storage"
 )
 
@@ -27,7 +28,9 @@ func (m *Manager) isLate(since int64, now time.Time) bool {
 // has been asked; 0 where the transaction is open here already, so that there is
 // nothing to ask. Errors carry a kerr code.
 func (p *Partition) BeginTransaction(a storage.Attempt) (storage.Guard, error) {
-	p.mu.Lock()
+	if !p.enter() {
+		return 0, kerr.KafkaStorageError
+	}
 	defer p.mu.Unlock()
 	if err := p.leads(kafka.NoEpoch); err != nil {
 		return 0, err

@@ -69,12 +69,23 @@ func (d *Dirs) createIn(dir *directory, tp kafka.TopicPartition, topic kafka.Top
 	if err != nil {
 		return nil, err
 	}
-	if err := dir.checkpoints.forget(tp); err != nil {
-		return nil, d.refuse(dir, err)
-	}
 	opt := d.logOptions(dir, tp)
 	opt.TopicID, opt.Config = topic, c
-	l, err := open(opt)
+	var l *storage.Log
+	err = dir.unlessItHangs(func(dir *directory) error {
+		if err := dir.checkpoints.forget(tp); err != nil {
+			return err
+		}
+		made, err := open(opt)
+		if err == nil && dir.offline() != nil {
+			return errors.Join(dir.offline(), made.Close(false)) // nobody may wait for it any more
+		}
+		l = made
+		return err
+	})
+	if dir.offline() != nil {
+		return nil, dir.offline()
+	}
 	if errors.Is(err, storage.ErrTopicID) {
 		return nil, err
 	}
@@ -118,15 +129,17 @@ func (d *Dirs) setAside(l *storage.Log, suffix string) error {
 	}
 	delay := l.Config().FileDeleteDelayMs
 	path := filepath.Join(dir.path, asideName(l.TP(), suffix))
-	if err := l.Rename(path); err != nil {
+	return dir.unlessItHangs(func(dir *directory) error {
+		if err := l.Rename(path); err != nil {
+			return err
+		}
+		err := l.Close(false)
+		dir.mu.Lock()
+		defer dir.mu.Unlock()
+		dir.take(l)
+		if suffix == deleteSuffix {
+			dir.doomed = append(dir.doomed, doomed{path: path, at: d.opt.Now().Add(millis(delay))})
+		}
 		return err
-	}
-	err := l.Close(false)
-	dir.mu.Lock()
-	defer dir.mu.Unlock()
-	dir.take(l)
-	if suffix == deleteSuffix {
-		dir.doomed = append(dir.doomed, doomed{path: path, at: d.opt.Now().Add(millis(delay))})
-	}
-	return err
+	})
 }

@@ -2,6 +2,7 @@ package dirs
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -46,6 +47,9 @@ type Options struct {
 	Every    Intervals
 	// Compact is log.cleaner.enable.
 	Compact bool
+	// HangLimit is how long a write may take before the directory counts as failed;
+	// 0 is for ever.
+	HangLimit time.Duration
 	// Live holds until SetLive.
 	Live Live
 }
@@ -73,6 +77,8 @@ type Dirs struct {
 
 	work    sync.WaitGroup // goroutines of Run and of callbacks
 	closing sync.Once
+	grace   time.Duration // how long a stop waits for a disk that hangs
+	watched chan struct{} // closed to end the watch over the disks
 }
 
 // directories are those of log.dirs, in that order. One that comes back after a
@@ -97,7 +103,9 @@ type directory struct {
 	// returning: it has failed since the process started, and nothing in it is
 	// trusted.
 	returning bool
+	fell      chan struct{} // closed when it has failed
 	retired   chan struct{} // closed when it has failed and nothing of ours uses it any more
+	prober    prober
 
 	mu   sync.Mutex
 	err  error // why it is offline
@@ -278,6 +286,7 @@ func (d *Dirs) fail(dir *directory, err error) {
 	first := dir.err == nil
 	if first {
 		dir.err = fmt.Errorf("log directory %s failed: %w", dir.path, err)
+		close(dir.fell)
 	}
 	logs := slices.AppendSeq(slices.Collect(maps.Values(dir.logs)), maps.Values(dir.futures))
 	failed := dir.err
@@ -292,13 +301,21 @@ func (d *Dirs) fail(dir *directory, err error) {
 	if d.opt.OnFailed != nil && d.loaded.Load() {
 		d.work.Go(func() { d.opt.OnFailed(dir.id, dir.path, failed) })
 	}
+	if errors.Is(err, ErrHung) {
+		go d.forgetBoot(dir) // when it answers, if ever
+	} else {
+		d.forgetBoot(dir)
+	}
+	if d.loaded.Load() {
+		go d.retire(dir)
+	}
+}
+
+func (d *Dirs) forgetBoot(dir *directory) {
 	if err := storage.ForgetBoot(d.fs, dir.path); err != nil {
 		// A file system that takes no change is of use only when it is mounted
 		// anew, and then the note is void.
 		d.opt.Logger.Debug("boot note stays", "dir", dir.path, "error", err)
-	}
-	if d.loaded.Load() {
-		go d.retire(dir)
 	}
 }
 

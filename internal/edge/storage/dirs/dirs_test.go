@@ -44,15 +44,16 @@ func testConfig() config.LogConfig {
 
 // node is a broker's disks and its directories.
 type node struct {
-	t       testing.TB
-	disk    *vfs.Mem
-	fault   *vfs.Fault
-	clock   time.Time
-	claimed *Claimed
-	failed  chan kafka.DirID
-	marks   map[kafka.TopicPartition]kafka.Offset
-	trimmed []kafka.TopicPartition
-	asked   uint64 // how often HighWatermarkMoves was
+	t                testing.TB
+	disk             *vfs.Mem
+	fault            *vfs.Fault
+	clock            time.Time
+	claimed          *Claimed
+	failed           chan kafka.DirID
+	marks            map[kafka.TopicPartition]kafka.Offset
+	trimmed          []kafka.TopicPartition
+	hangLimit, grace time.Duration
+	asked            uint64 // how often HighWatermarkMoves was
 	*Dirs
 }
 
@@ -96,9 +97,12 @@ func (n *node) claim() error {
 func (n *node) load() error {
 	d, err := Load(n.claimed, Options{
 		Config: testConfig(), Live: Live{Threads: 2, Cleaners: 1, KeyBytes: 1 << 20, CleanRate: math.MaxFloat64}, Now: func() time.Time { return n.clock },
-		OnFailed: func(id kafka.DirID, _ string, _ error) { n.failed <- id },
+		HangLimit: n.hangLimit,
+		OnFailed:  func(id kafka.DirID, _ string, _ error) { n.failed <- id },
 	})
-	n.Dirs = d
+	if n.Dirs = d; err == nil && n.grace > 0 {
+		d.grace = n.grace
+	}
 	return err
 }
 

@@ -31,7 +31,7 @@ func Load(c *Claimed, opt Options) (*Dirs, error) {
 	if opt.Files == nil {
 		opt.Files = storage.NewFiles(math.MaxInt)
 	}
-	d := loading{&Dirs{opt: opt, fs: opt.Files.Relieve(c.fs), claimed: c, figures: figures{uses: uses{}}}}
+	d := loading{&Dirs{opt: opt, fs: opt.Files.Relieve(c.fs), claimed: c, figures: figures{uses: uses{}}, watched: make(chan struct{}), grace: closeGrace}}
 	d.SetLive(opt.Live)
 	var list []*directory
 	for _, from := range c.Directories {
@@ -68,10 +68,12 @@ func (d loading) directory(from *Directory) *directory {
 		uncleanable: map[*storage.Log]bool{},
 		checkpoints: checkpoints{fs: d.opt.Files.Relieve(disk), root: from.Path},
 		births:      storage.NewBirths(d.work.Go),
+		fell:        make(chan struct{}),
 		retired:     make(chan struct{}),
 	}
 	if from.Err != nil {
 		dir.err = fmt.Errorf("log directory %s cannot be used: %w", from.Path, from.Err)
+		close(dir.fell)
 		d.opt.Logger.Error("log directory is offline", "dir", from.Path, "error", from.Err)
 	}
 	return dir

@@ -44,7 +44,7 @@ func (d *Dirs) Replaceable(path string, sameDevice bool) error {
 	}
 	for _, e := range entries {
 		switch e.Name() {
-		case "lost+found", lockFile:
+		case "lost+found", lockFile, probeFile:
 		case metaprops.FileName:
 			if _, err := d.identityOf(d.at(path)); err != nil {
 				return fmt.Errorf("%s holds the directory of a node: %w", path, err)

@@ -39,7 +39,7 @@ func (dir *directory) isRetired() bool {
 // does not return, the lock stays: another process that was given the directory would
 // not expect that write.
 func (d *Dirs) awaitRetired() {
-	late := time.NewTimer(closeGrace)
+	late := time.NewTimer(d.grace)
 	defer late.Stop()
 	for _, dir := range d.directories() {
 		if dir.offline() == nil {

@@ -72,7 +72,34 @@ func (d *Dirs) Run(ctx context.Context, owner Owner) {
 	if d.opt.Compact {
 		running.Go(func() { newCleaning(d, owner).run(ctx) })
 	}
-	running.Wait()
+	go d.watch(d.watched)
+	<-ctx.Done()
+	d.waitUnlessHung("the work on logs", running.Wait)
+}
+
+// waitUnlessHung waits for something to end. Where a directory has failed in which a
+// write does not return, it does so for a while only.
+func (d *Dirs) waitUnlessHung(what string, wait func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		wait()
+	}()
+	look := time.NewTicker(d.grace)
+	defer look.Stop()
+	for {
+		select {
+		case <-done:
+			return
+		case <-look.C:
+		}
+		for _, a := range d.Absent() {
+			if !a.Idle {
+				d.opt.Logger.Warn("not waited for: "+what, "dir", a.Path, "error", a.Err)
+				return
+			}
+		}
+	}
 }
 
 // each does something with every directory that works; one where it fails goes
@@ -101,11 +128,17 @@ func (d *Dirs) Close(clean bool, epoch kafka.BrokerEpoch, owner Owner) {
 		var closing sync.WaitGroup
 		for _, dir := range d.directories() {
 			dir.births.Close()
-			closing.Go(func() { d.closeDirectory(dir, clean, epoch) })
+			closing.Go(func() {
+				_ = dir.unlessItHangs(func(dir *directory) error {
+					d.closeDirectory(dir, clean, epoch)
+					return nil
+				})
+			})
 		}
 		closing.Wait()
+		close(d.watched)
 		d.awaitRetired()
-		d.work.Wait()
+		d.waitUnlessHung("what was begun with logs", d.work.Wait)
 		d.claimed.Close()
 	})
 }
@@ -126,6 +159,9 @@ func (d *Dirs) closeDirectory(dir *directory, clean bool, epoch kafka.BrokerEpoc
 	}
 	if err == nil {
 		err = dir.checkpointStarts()
+	}
+	if dir.offline() != nil {
+		return // it did not answer for too long
 	}
 	if err == nil {
 		err = d.markClean(dir, epoch)

@@ -29,6 +29,11 @@ type task struct {
 	run   func()
 }
 
+// each is Dirs.each, but that it leaves a disk alone that hangs.
+func (d *upkeep) each(do func(*directory) error) {
+	d.Dirs.each(func(dir *directory) error { return dir.unlessItHangs(do) })
+}
+
 func (d *upkeep) run(ctx context.Context) {
 	e, now := d.opt.Every, time.Now()
 	tasks := []*task{
