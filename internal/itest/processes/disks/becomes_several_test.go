@@ -17,16 +17,6 @@ const replicas = 1000
 // snapshotsOften has a node make a snapshot of its image after a few records.
 const snapshotsOften = "metadata.log.max.record.bytes.between.snapshots=4000\n"
 
-// fill puts the replicas on a broker that is alone with them.
-func fill(t *testing.T, ask *node, on kafka.NodeID) {
-	t.Helper()
-	var names []string
-	for i := range replicas / 100 {
-		names = append(names, fmt.Sprintf("t%d", i))
-	}
-	ask.create(t, on, 100, names...)
-}
-
 // KIP-858, S5 to S8: a broker whose replicas are older than directory ids gets two
 // directories more, and one replica was moved by hand. Without a record all nodes have
 // the others in the directory that the broker had.
@@ -34,9 +24,11 @@ func TestKIP858_S5toS8_OneDirectoryBecomesSeveral(t *testing.T) {
 	t.Parallel()
 	c := start(t, "3.6-IV2", 2, snapshotsOften)
 	b, other := c.brokers[0], c.brokers[1]
-	fill(t, other, b.id)
+	for i := range replicas / 100 {
+		other.create(t, fmt.Sprintf("t%d", i), 100, b.id)
+	}
 	other.raise(t, image.MetadataVersion, int16(image.LatestLevel))
-	active, standbys, _ := c.quorum(t, other)
+	active, standbys, _ := c.quorum(t)
 	before := c.allRegistered(t, active, b)
 	if err := placed(before, b.id, kafka.DirMigrating, nil); err != nil {
 		t.Fatalf("before: %v", err)
@@ -70,7 +62,7 @@ func TestKIP858_S5toS8_OneDirectoryBecomesSeveral(t *testing.T) {
 		unfenced = s.unfenced
 	}
 
-	other.create(t, other.id, 100, "later") // a reason for snapshots
+	other.create(t, "later", 100, other.id) // a reason for snapshots
 	for _, n := range []*node{active, standbys[0], other} {
 		namesExactly(t, n.snapshot(t, unfenced+1), b.id, map[kafka.DirID]int{p: replicas - 1, q: 1})
 	}

@@ -4,10 +4,12 @@ package disks
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"github.com/ottla/ottla/internal/base/kafka"
+	"github.com/ottla/ottla/internal/core/image"
 	"github.com/ottla/ottla/internal/itest"
 )
 
@@ -143,29 +146,26 @@ func (n *node) client(t *testing.T) *kgo.Client {
 	return cl
 }
 
-// create makes topics on one broker alone, asking another one that serves.
-func (n *node) create(t *testing.T, on kafka.NodeID, partitions int32, names ...string) {
+// create makes a topic whose partitions all have their replicas on the same brokers,
+// asking one that serves.
+func (n *node) create(t *testing.T, name string, partitions int32, on ...kafka.NodeID) {
 	t.Helper()
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, -1, -1
+	for p := range partitions {
+		a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
+		a.Partition, a.Replicas = p, image.Int32s(on)
+		topic.ReplicaAssignment = append(topic.ReplicaAssignment, a)
+	}
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.TimeoutMillis = int32(itest.Stuck.Milliseconds())
-	for _, name := range names {
-		topic := kmsg.NewCreateTopicsRequestTopic()
-		topic.Topic, topic.NumPartitions, topic.ReplicationFactor = name, -1, -1
-		for p := range partitions {
-			a := kmsg.NewCreateTopicsRequestTopicReplicaAssignment()
-			a.Partition, a.Replicas = p, []int32{int32(on)}
-			topic.ReplicaAssignment = append(topic.ReplicaAssignment, a)
-		}
-		req.Topics = append(req.Topics, topic)
-	}
+	req.Topics = append(req.Topics, topic)
 	resp, err := req.RequestWith(patience(t), n.client(t))
-	if err != nil {
-		t.Fatal(err)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
 	}
-	for _, topic := range resp.Topics {
-		if err := kerr.ErrorForCode(topic.ErrorCode); err != nil {
-			t.Fatalf("create %s: %v", topic.Topic, err)
-		}
+	if err != nil {
+		t.Fatalf("create %s: %v", name, err)
 	}
 }
 
@@ -187,35 +187,40 @@ func (n *node) raise(t *testing.T, feature string, level int16) {
 }
 
 // quorum is the active controller, the others, and the offset below which all of the
-// metadata log is committed, as the node that is asked knows them.
-func (c *cluster) quorum(t *testing.T, asked *node) (active *node, standbys []*node, committed int64) {
+// metadata log is committed.
+func (c *cluster) quorum(t *testing.T) (active *node, standbys []*node, committed kafka.Offset) {
 	t.Helper()
-	req := kmsg.NewPtrDescribeQuorumRequest()
+	itest.Eventually(t, func() error {
+		for i, n := range c.controllers {
+			p, err := n.quorum(t)
+			if err != nil || kafka.NodeID(p.LeaderID) != n.id {
+				continue // only the leader answers
+			}
+			active, committed = n, kafka.Offset(p.HighWatermark)
+			standbys = slices.Delete(slices.Clone(c.controllers), i, i+1)
+			return nil
+		}
+		return errors.New("no controller is active")
+	})
+	return active, standbys, committed
+}
+
+// quorum is what the active controller says of the metadata log. Another one refuses.
+func (n *node) quorum(t *testing.T) (p kmsg.DescribeQuorumResponseTopicPartition, err error) {
+	t.Helper()
 	topic := kmsg.NewDescribeQuorumRequestTopic()
 	topic.Topic = kafka.MetadataTopic
 	topic.Partitions = append(topic.Partitions, kmsg.NewDescribeQuorumRequestTopicPartition())
+	req := kmsg.NewPtrDescribeQuorumRequest()
 	req.Topics = append(req.Topics, topic)
-	itest.Eventually(t, func() error {
-		resp, err := req.RequestWith(patience(t), asked.client(t))
-		if err != nil {
-			return err
-		}
-		if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
-			return err
-		}
-		p := resp.Topics[0].Partitions[0]
-		active, standbys, committed = nil, nil, p.HighWatermark
-		for _, n := range c.controllers {
-			if n.id == kafka.NodeID(p.LeaderID) {
-				active = n
-			} else {
-				standbys = append(standbys, n)
-			}
-		}
-		if active == nil {
-			return fmt.Errorf("leader %d: %w", p.LeaderID, kerr.ErrorForCode(p.ErrorCode))
-		}
-		return nil
-	})
-	return active, standbys, committed
+	got, err := n.client(t).SeedBrokers()[0].Request(patience(t), req)
+	if err != nil {
+		return p, err
+	}
+	resp := got.(*kmsg.DescribeQuorumResponse)
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return p, err
+	}
+	p = resp.Topics[0].Partitions[0]
+	return p, kerr.ErrorForCode(p.ErrorCode)
 }
