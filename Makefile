@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit explorer trace spec simulation hashes persist scenes mutants fuzz processes networks interop interop-some bench figures soak deps clean
+.PHONY: build check test quick unit explorer trace spec simulation hashes persist scenes mutants fuzz processes disks networks interop interop-some bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -85,6 +85,10 @@ fuzz:
 
 processes: deps build
 	./scripts/itest.sh ./internal/itest/processes/... -parallel 4 -timeout 20m
+
+# Every disk of three brokers with four each fails under load and is mended or replaced; needs root and loop devices.
+disks: build
+	OTTLA_BIN=$(CURDIR)/$(BIN)/ottla $(GO) test -v -count=1 -timeout 20m -run EveryDiskFailsInTurn ./internal/itest/processes -disks 4
 
 # What every event costs in epochs, with real processes in network namespaces; the long ones, too.
 networks: build

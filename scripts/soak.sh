@@ -17,6 +17,7 @@
 #   fuzz      every fuzz target, SOAK_EXECUTIONS (1000000) each
 #   kills     SOAK_ROUNDS (10) times 30 kills, 10 pauses and 10 losses of unsynced
 #             bytes, under load, on one node and on three
+#   disks     every disk of three brokers fails under load
 #   race      all tests with the race detector and costly invariants
 #   entry     appends to docs/soak.md what of these has been done
 #
@@ -94,6 +95,7 @@ persist() { told persist make -s persist; }
 explorer() { told explorer make -s explorer EXPLORE=-1s; }
 trace() { told trace make -s trace; }
 spec() { told spec make -s spec SPEC=-large; }
+disks() { told disks make -s disks; }
 hashes() { told hashes ./scripts/hashes.sh 200; }
 
 fuzz() { ./scripts/fuzz.sh 0 "$executions" "$done_dir/fuzz"; }
@@ -159,7 +161,7 @@ entry() {
 	if [ -s "$done_dir/scenes" ]; then
 		scene_rows
 	fi
-	for part in mutants persist explorer trace spec hashes; do
+	for part in mutants persist explorer trace spec hashes disks; do
 		[ ! -s "$done_dir/$part.rows" ] || cat "$done_dir/$part.rows"
 	done
 	if [ -s "$done_dir/fuzz" ]; then
@@ -178,10 +180,10 @@ entry() {
 	fi
 }
 
-[ $# -gt 0 ] || set -- sim scenes mutants persist explorer trace spec hashes fuzz kills race entry
+[ $# -gt 0 ] || set -- sim scenes mutants persist explorer trace spec hashes fuzz kills disks race entry
 for part in "$@"; do
 	case $part in
-	sim | scenes | mutants | persist | explorer | trace | spec | hashes | fuzz | kills | race)
+	sim | scenes | mutants | persist | explorer | trace | spec | hashes | fuzz | kills | disks | race)
 		"$part" || { echo "FAILED: $part" >&2; exit 1; } ;;
 	entry) entry | tee -a docs/soak.md ;;
 	*) echo "unknown part $part" >&2; exit 1 ;;
