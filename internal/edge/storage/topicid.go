@@ -106,7 +106,8 @@ func keepTopicID(opt Options, dir string, files []found) (kafka.TopicID, error) 
 	f, want := opt.FS, opt.TopicID
 	have, err := ReadTopicID(f, dir)
 	if errors.Is(err, ErrTopicIDUnreadable) && mayBeTorn(opt, files) {
-		have, err = kafka.TopicID{}, nil
+		// Gone, as the next start would not know any more how it came to be so.
+		have, err = kafka.TopicID{}, f.Remove(filepath.Join(dir, PartitionMetadataFile))
 	}
 	switch {
 	case err != nil:

@@ -41,6 +41,11 @@ func TestADamagedTopicIDIsNotTakenForNone(t *testing.T) {
 				t.Errorf("%s: end %d, topic %s; want %d and none", name, l.End(), l.TopicID(), n)
 			}
 			must(t, l.Close(false))
+			killed := o // before the topic was known again
+			killed.SameBoot = true
+			again, err := Open(killed)
+			must(t, err)
+			must(t, again.Close(false))
 		}
 	}
 	clean := func(o *Options) { o.Clean = true }
