@@ -402,6 +402,25 @@ func TestADirectoryThatReturnsBringsItsLastReplicasBack(t *testing.T) {
 	c.expect("a", 0, "leader=2@2 isr=2")
 }
 
+// A registration that is amended may be the first to lack a directory: then no heartbeat
+// tells of it any more, as it is not registered.
+func TestADirectoryLostWithAnAmendedRegistrationIsNotLedFrom(t *testing.T) {
+	c := newCluster(t)
+	c.brokers(1)
+	c.twoDirs(2)
+	c.beat(2)
+	c.topic("a", "2,1 2,1 1,2")
+	c.assign(2, 0, 21)
+	c.assign(2, 1, 22)
+	c.assign(2, 2, 21)
+	amended := registration(2, 2)
+	amended.Dirs = dirs(22)
+	do(c, RegisterBroker(c.img, c.soft, c.now, amended))
+	c.expect("a", 0, "leader=1@1 isr=1")
+	c.expect("a", 1, "leader=2@0 isr=2,1")
+	c.expect("a", 2, "leader=1@0 isr=1")
+}
+
 func TestADirectoryLostWithTheUnfencingHeartbeatIsNotLedFrom(t *testing.T) {
 	// The order trap: unfencing first would elect a leader on a dead disk.
 	c := newCluster(t)

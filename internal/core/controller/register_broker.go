@@ -53,6 +53,7 @@ func RegisterBroker(img *image.Image, soft *Soft, now kafka.Instant, want Regist
 	case amends:
 		epoch = old.Epoch
 		r.Fenced, r.InControlledShutdown = old.Fenced, old.ShuttingDown
+		d.leaveMissing(soft, old, want.Dirs)
 	case known:
 		d.cleanUp(soft, old, want.PreviousEpoch)
 	}
@@ -72,6 +73,17 @@ func RegisterBroker(img *image.Image, soft *Soft, now kafka.Instant, want Regist
 			soft.Live.forget(want.Broker)
 		}
 	})
+}
+
+// leaveMissing takes the replicas out of their ISRs whose directories an amended
+// registration names no more: they have failed, and no heartbeat could tell of them
+// any more.
+func (d *draft) leaveMissing(soft *Soft, old *image.Broker, dirs []kafka.DirID) {
+	for _, dir := range old.Dirs {
+		if d.level().HasDirectories() && !slices.Contains(dirs, dir) {
+			d.leaveDir(soft, old.ID, dir)
+		}
+	}
 }
 
 // cleanUp takes the former incarnation out of the ISRs and, if it did not shut
