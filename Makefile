@@ -3,7 +3,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: build check test quick unit explorer trace spec simulation hashes persist scenes mutants fuzz processes disks networks interop interop-some bench figures soak deps clean
+.PHONY: build check test quick unit explorer trace spec simulation simulated-disks hashes persist scenes mutants fuzz processes disks networks interop interop-some bench figures soak deps clean
 
 build:
 	$(GO) build -o $(BIN)/ottla ./cmd/ottla
@@ -42,6 +42,11 @@ SCOPE ?=
 explorer:
 	$(GO) test -v -count=1 -timeout 60m ./internal/explore -toy-restarts 0
 	$(GO) test -v -count=1 -timeout 180m -run 'ExploreTheCore' ./internal/core/raft -explore $(EXPLORE) -only '$(SCOPE)'
+
+# Brokers with disks in virtual time, this many clusters.
+CLUSTERS ?= 200
+simulated-disks:
+	$(GO) test -v -count=1 -timeout 60m -run 'TestSimulatedDisks' ./internal/node -disk-runs $(CLUSTERS)
 
 # One seed is one story: with one processor and with two, with the race detector and without.
 hashes:

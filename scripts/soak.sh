@@ -15,6 +15,7 @@
 #   spec      the specification in TLA+ and SPIN
 #   hashes    the same digests with any GOMAXPROCS, and with the race detector
 #   fuzz      every fuzz target, SOAK_EXECUTIONS (1000000) each
+#   clusters  2000 simulated clusters of brokers with disks
 #   kills     SOAK_ROUNDS (10) times 30 kills, 10 pauses and 10 losses of unsynced
 #             bytes, under load, on one node and on three
 #   disks     every disk of three brokers fails under load
@@ -98,6 +99,8 @@ spec() { told spec make -s spec SPEC=-large; }
 disks() { told disks make -s disks; }
 hashes() { told hashes ./scripts/hashes.sh 200; }
 
+clusters() { told clusters make -s simulated-disks CLUSTERS=2000; }
+
 fuzz() { ./scripts/fuzz.sh 0 "$executions" "$done_dir/fuzz"; }
 
 kills() {
@@ -161,7 +164,7 @@ entry() {
 	if [ -s "$done_dir/scenes" ]; then
 		scene_rows
 	fi
-	for part in mutants persist explorer trace spec hashes disks; do
+	for part in mutants persist explorer trace spec hashes clusters disks; do
 		[ ! -s "$done_dir/$part.rows" ] || cat "$done_dir/$part.rows"
 	done
 	if [ -s "$done_dir/fuzz" ]; then
@@ -180,10 +183,10 @@ entry() {
 	fi
 }
 
-[ $# -gt 0 ] || set -- sim scenes mutants persist explorer trace spec hashes fuzz kills disks race entry
+[ $# -gt 0 ] || set -- sim scenes mutants persist explorer trace spec hashes clusters fuzz kills disks race entry
 for part in "$@"; do
 	case $part in
-	sim | scenes | mutants | persist | explorer | trace | spec | hashes | fuzz | kills | disks | race)
+	sim | scenes | mutants | persist | explorer | trace | spec | hashes | clusters | fuzz | kills | disks | race)
 		"$part" || { echo "FAILED: $part" >&2; exit 1; } ;;
 	entry) entry | tee -a docs/soak.md ;;
 	*) echo "unknown part $part" >&2; exit 1 ;;

@@ -44,7 +44,9 @@ type brokerRole struct {
 	// verifier asks the coordinators of transactional ones, through peers.
 	verifier *txnverify.Verifier
 	peers    *transport.Pool
-	stops    stops
+	// joined: metadata holds the registration of this process. Only publish uses it.
+	joined bool
+	stops  stops
 }
 
 // newBrokerRole makes the broker's parts over the logs in its folders. Others
@@ -131,10 +133,21 @@ func (b *brokerRole) tick(ctx context.Context) {
 
 // publish hands a new image to the replicas and the coordinators. After the
 // first one all replicas are in place.
+//
+// Metadata from before our registration speaks of the process that was here last:
+// where it led we would lead on, in its epoch, perhaps with a log that has lost its
+// end, and followers would cut theirs after it. With the registration all that is
+// taken from us.
 func (b *brokerRole) publish(delta image.Delta, img *image.Image) {
 	if err := severalDirs(img.Level(), len(b.self.LogDirs)); err != nil {
 		b.failure.fail(err)
 		return
+	}
+	if !b.joined {
+		if r, ok := img.Broker(b.self.ID); !ok || r.Incarnation != b.life.Incarnation() {
+			return
+		}
+		b.joined, delta = true, image.Between(image.Empty(), img)
 	}
 	b.quotas.Publish(delta, img)
 	b.parts.Publish(delta, img)

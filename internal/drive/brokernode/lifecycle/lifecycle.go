@@ -134,6 +134,9 @@ func (l *Lifecycle) Run(ctx context.Context) error {
 // Epoch is the broker epoch, or kafka.NoBrokerEpoch before the registration.
 func (l *Lifecycle) Epoch() kafka.BrokerEpoch { return kafka.BrokerEpoch(l.epoch.Load()) }
 
+// Incarnation is that of this process.
+func (l *Lifecycle) Incarnation() kafka.UUID { return l.cfg.Incarnation }
+
 // Unfenced is closed once clients may be served.
 func (l *Lifecycle) Unfenced() <-chan struct{} { return l.unfenced }
 
