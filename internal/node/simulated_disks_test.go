@@ -85,9 +85,10 @@ type simBroker struct {
 	files  *folders
 	seen   int // batches of metadata that it has
 	img    *image.Image
-	cut    atomic.Bool   // from the controller
-	mute   atomic.Bool   // its requests to the controller are lost, and metadata comes
-	sent   map[int16]int // requests to the controller, by their keys
+	cut    atomic.Bool     // from the controller
+	mute   atomic.Bool     // its requests to the controller are lost, and metadata comes
+	had    map[string]bool // "folder in directory" that were there
+	sent   map[int16]int   // requests to the controller, by their keys
 }
 
 func newSimWorld(t *testing.T, seed uint64) *simWorld {
@@ -97,7 +98,7 @@ func newSimWorld(t *testing.T, seed uint64) *simWorld {
 	w.q.elect(0)
 	w.q.commit(100)
 	for i := range simBrokers {
-		b := &simBroker{w: w, id: kafka.NodeID(i + 1), disk: vfs.NewMem(), bad: map[string]bool{}, sent: map[int16]int{}}
+		b := &simBroker{w: w, id: kafka.NodeID(i + 1), disk: vfs.NewMem(), bad: map[string]bool{}, sent: map[int16]int{}, had: map[string]bool{}}
 		b.format("/m")
 		for n := range 1 + w.roll(4) {
 			dir := fmt.Sprintf("/d%d", n+1)

@@ -180,6 +180,7 @@ func (b *simBroker) moveByHand(to string) {
 			}
 			_ = b.disk.SyncDir(dirs[0])
 			_ = b.disk.SyncDir(to)
+			delete(b.had, name+" in "+b.idOf(dirs[0]).String())
 			b.w.count("folder moved by hand")
 			b.w.note("%v: %s is moved by hand from %s to %s", b, name, dirs[0], to)
 			return

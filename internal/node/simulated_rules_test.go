@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -91,12 +92,31 @@ func (w *simWorld) look() {
 		}
 		online := b.role.dirs.Online
 		for name, dirs := range b.folders() {
+			for _, dir := range dirs {
+				b.had[name+" in "+b.idOf(dir).String()] = true
+			}
 			dirs = slices.DeleteFunc(dirs, func(dir string) bool { return !online(b.idOf(dir)) })
 			if len(dirs) > 1 {
 				w.broke("P8: %v has %s in %v", b, name, dirs)
 			}
+			if recorded, known := b.recorded(name); known && b.had[name+" in "+recorded.String()] && len(dirs) > 0 && !online(recorded) {
+				w.broke("P8: %v has made %s anew in %v, although its directory %s may come back", b, name, dirs, recorded)
+			}
 		}
 	}
+}
+
+// recorded is the directory that the broker's metadata has for a replica, if that is one
+// of its disks.
+func (b *simBroker) recorded(folder string) (kafka.DirID, bool) {
+	topic, number, _ := strings.Cut(folder, "-")
+	n, err := strconv.Atoi(number)
+	p, ok := b.img.Partition(kafka.TopicPartition{Topic: topic, Partition: kafka.PartitionID(n)})
+	if err != nil || !ok {
+		return kafka.DirID{}, false
+	}
+	dir, has := p.DirOf(b.id)
+	return dir, has && slices.ContainsFunc(b.dirs, func(path string) bool { return b.idOf(path) == dir })
 }
 
 // idOf is the id of a directory, as its disk has it.
