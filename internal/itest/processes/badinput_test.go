@@ -264,7 +264,7 @@ func TestStartsThatCannotBeRightAreRefused(t *testing.T) {
 		})
 	}
 	f("unformatted folder", func(*testing.T, home) {},
-		"ottla: DATA is not formatted: there is no meta.properties in it; run `ottla storage format --ignore-formatted` with this node's file, or mount the disk")
+		"ottla: no meta.properties can be read: DATA is not formatted: there is no meta.properties in it; run `ottla storage format` with this node's file, or mount the disk")
 	f("folder of another node", func(t *testing.T, h home) {
 		h.format(t)
 		edit(t, filepath.Join(h.data, "meta.properties"), "node.id=1", "node.id=2")

@@ -222,11 +222,21 @@ func (c *Claimed) lockAll() error {
 	return nil
 }
 
+// inUse says that another process holds the lock of a directory. It is a
+// vfs.ErrLocked.
+type inUse struct{ path string }
+
+func (e inUse) Error() string {
+	return fmt.Sprintf("%s is used by another process, which holds %s: stop it first", e.path, filepath.Join(e.path, lockFile))
+}
+
+func (inUse) Is(target error) bool { return target == vfs.ErrLocked }
+
 // take takes the lock of a directory.
 func (c *Claimed) take(d *Directory) error {
 	lock, err := c.fs.Lock(filepath.Join(d.Path, lockFile))
 	if errors.Is(err, vfs.ErrLocked) {
-		return fmt.Errorf("%s is used by another process, which holds %s: stop it first: %w", d.Path, filepath.Join(d.Path, lockFile), err)
+		return inUse{d.Path}
 	}
 	if err != nil {
 		return err
