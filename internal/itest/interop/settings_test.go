@@ -47,9 +47,13 @@ var toldOtherwise = map[string]string{
 	"allow.everyone.if.no.acl.found":     "Kafka leaves it to the authorizer, which tells nobody; we know it",
 	"super.users":                        "Kafka leaves it to the authorizer, which tells nobody; we know it",
 	"ottla.directory.assignment.wait.ms": "ours",
+	"ottla.disks.hang.limit.ms":          "ours",
+	"ottla.disks.probe.interval.ms":      "ours",
 	"ottla.fast.fencing.enable":          "ours",
 	"ottla.log.level":                    "ours",
 	"ottla.metrics.listener":             "ours",
+	"ottla.scrub.bytes.per.second":       "ours",
+	"ottla.scrub.interval.ms":            "ours",
 	"listeners":                          "read at the start only, and told as read-only",
 	"listener.security.protocol.map":     "read at the start only, and told as read-only",
 }
